@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one place where a process is started.
+
+Every command is an argv list, runs in an environment that cannot change what Slurm prints or how
+it authenticates, has no standard input, and has a time limit. Private to the collection.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from typing import Callable, Dict, List, Mapping, Optional, Tuple
+
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
+    FailureClass,
+    Reply,
+    SlurmError,
+)
+
+#: Variables of the caller that hide rows, change columns or switch authentication (squeue(1),
+#: scontrol(1), sacct(1), and for the last three src/interfaces/auth.c and src/plugins/auth/slurm).
+REMOVED_PREFIXES = ("SQUEUE_", "SCONTROL_", "SACCT_", "SINFO_", "SBATCH_", "SALLOC_", "SCANCEL_")
+REMOVED = frozenset(
+    {
+        "SLURM_CLUSTERS",
+        "SLURM_TIME_FORMAT",
+        "SLURM_JSON",
+        "SLURM_YAML",
+        "SLURM_BITSTR_LEN",
+        "SLURM_JWT",
+        "SLURM_SACK_KEY",
+        "SLURM_SACK_JWKS",
+        "POSIXLY_CORRECT",
+    }
+)
+PINNED = {"LC_ALL": "C", "TZ": "UTC", "SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}
+
+#: ``run(program, *arguments)``: how the engine asks for a command; tests pass a fake.
+Run = Callable[..., Reply]
+
+
+def clean_environment(
+    caller: Mapping[str, str], slurm_conf: Optional[str] = None
+) -> Dict[str, str]:
+    """The environment that a command gets.
+
+    ``slurm_conf`` (a path) replaces the caller's SLURM_CONF; an empty SLURM_CONF is removed, since
+    Slurm's clients wait a minute for the file named "".
+    """
+    kept = {
+        name: value
+        for name, value in caller.items()
+        if name not in REMOVED and not name.startswith(REMOVED_PREFIXES)
+    }
+    kept.update(PINNED)
+    if slurm_conf:
+        kept["SLURM_CONF"] = slurm_conf
+    if not kept.get("SLURM_CONF"):
+        kept.pop("SLURM_CONF", None)
+    return kept
+
+
+def removed_variables(caller: Mapping[str, str]) -> List[str]:
+    """Names of the caller's variables that commands do not get, sorted."""
+    return sorted(
+        name for name in caller if name in REMOVED or name.startswith(REMOVED_PREFIXES)
+    )
+
+
+class Commands:
+    """Runs commands on this host."""
+
+    def __init__(
+        self,
+        time_limit: float,
+        slurm_conf: Optional[str] = None,
+        caller: Optional[Mapping[str, str]] = None,
+    ) -> None:
+        """``time_limit`` in seconds applies to every command that is given no other."""
+        self.time_limit = time_limit
+        self.caller = dict(os.environ if caller is None else caller)
+        self.environment = clean_environment(self.caller, slurm_conf)
+
+    def path_of(self, program: str) -> Optional[str]:
+        """Absolute path of a program as the commands' own PATH finds it, None if it does not."""
+        return shutil.which(program, path=self.environment.get("PATH", os.defpath))
+
+    def run(
+        self,
+        program: str,
+        *arguments: str,
+        time_limit: Optional[float] = None,
+        text_in: Optional[str] = None,
+    ) -> Reply:
+        """Run one command to its end, or to the time limit in seconds.
+
+        Standard input is ``text_in``, or empty. The reply of a command that reached the limit has
+        ``timed_out`` set and what it had written; the command and its children are gone then.
+        """
+        argv = (program,) + arguments
+        limit = self.time_limit if time_limit is None else time_limit
+        try:
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE if text_in is not None else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=self.environment,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            status = 127 if isinstance(error, FileNotFoundError) else 126
+            return Reply(argv, status, b"", str(error).encode(), not_started=True)
+        return _finish(process, argv, limit, text_in)
+
+
+def _finish(
+    process: "subprocess.Popen[bytes]",
+    argv: Tuple[str, ...],
+    limit: float,
+    text_in: Optional[str],
+) -> Reply:
+    data = None if text_in is None else text_in.encode("utf-8", "surrogateescape")
+    try:
+        out, err = process.communicate(data, timeout=limit)
+    except subprocess.TimeoutExpired:
+        _kill_group(process)
+        out, err = process.communicate()
+        return Reply(argv, 124, out, err, timed_out=True)
+    except BaseException:
+        _kill_group(process)
+        process.communicate()
+        raise
+    status = process.returncode
+    return Reply(argv, status if status >= 0 else 128 - status, out, err)
+
+
+def _kill_group(process: "subprocess.Popen[bytes]") -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def require_started(reply: Reply) -> Reply:
+    """The same reply; raises :class:`SlurmError` when the command could not be started."""
+    if not reply.not_started:
+        return reply
+    raise SlurmError(
+        "%s could not be started: %s" % (reply.argv[0], reply.err.strip()),
+        FailureClass.COMMAND_MISSING,
+        remedy="Install Slurm's client commands on this host, or put their directory on PATH with the task's environment",
+        reply=reply,
+    )
