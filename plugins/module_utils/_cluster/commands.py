@@ -14,11 +14,7 @@ import signal
 import subprocess
 from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
-from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
-    FailureClass,
-    Reply,
-    SlurmError,
-)
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import Reply
 
 #: Variables of the caller that hide rows, change columns or switch authentication (squeue(1),
 #: scontrol(1), sacct(1), and for the last three src/interfaces/auth.c and src/plugins/auth/slurm).
@@ -144,14 +140,3 @@ def _kill_group(process: "subprocess.Popen[bytes]") -> None:
     except ProcessLookupError:
         pass
 
-
-def require_started(reply: Reply) -> Reply:
-    """The same reply; raises :class:`SlurmError` when the command could not be started."""
-    if not reply.not_started:
-        return reply
-    raise SlurmError(
-        "%s could not be started: %s" % (reply.argv[0], reply.err.strip()),
-        FailureClass.COMMAND_MISSING,
-        remedy="Install Slurm's client commands on this host, or put their directory on PATH with the task's environment",
-        reply=reply,
-    )

@@ -40,6 +40,7 @@ class FailureClass(str, Enum):
     OUTPUT_UNREADABLE = "output_unreadable"
     FACTS_UNUSABLE = "facts_unusable"
     COMMAND_MISSING = "command_missing"
+    AUTHENTICATION_FAILED = "authentication_failed"
     UNCLASSIFIED = "unclassified"
 
 
@@ -130,3 +131,15 @@ class SlurmError(Exception):
 def printable(text: str) -> str:
     """The same text with undecodable bytes written as ``\\xNN``, so that it can be encoded."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def require_started(reply: Reply) -> Reply:
+    """The same reply; raises :class:`SlurmError` when the command could not be started."""
+    if not reply.not_started:
+        return reply
+    raise SlurmError(
+        "%s could not be started: %s" % (reply.argv[0], reply.err.strip()),
+        FailureClass.COMMAND_MISSING,
+        remedy="Install Slurm's client commands on this host, or put them on the task's PATH",
+        reply=reply,
+    )
