@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Two commands set everything up, on Debian with Python 3.11 or newer, git and make:
+#   make demo [VARIANT="trixie-munge forky-slurm"]   the audit of real Slurm clusters in containers
+#   make test                                        everything that CI runs
+# `make help` lists the rest.
+
+PYTHON ?= python3
+VARIANT ?= trixie-munge
+
+NOX := .venv-nox/bin/nox
+COLLECTION := .collections/ansible_collections/hpcops/slurm
+
+# Found by Ansible and molecule wherever they are started, and although a world-writable folder
+# would make Ansible pass over its ansible.cfg.
+export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test lint unit sanity galaxy docs integration molecule bench clean clean-sandbox
+
+help:
+	@echo 'make demo         audit a real Slurm cluster in a container and show the report'
+	@echo '                  (VARIANT="..." chooses one or more, tests/sandbox/sandbox list names them)'
+	@echo 'make test         everything that CI runs; the gates below are its parts'
+	@echo 'make lint         ruff, mypy, yamllint, ansible-lint, licences, changelog, house rules'
+	@echo 'make unit         unit tests with the oldest and the newest ansible-core that runs here'
+	@echo 'make sanity       ansible-test sanity, likewise'
+	@echo 'make docs         antsibull-docs on plugins, roles and guides'
+	@echo 'make galaxy       build the archive and import it as Ansible Galaxy does'
+	@echo 'make integration  tests against real Slurm'
+	@echo 'make molecule     the molecule scenario against real Slurm'
+	@echo 'make bench        the benchmarks against real Slurm'
+	@echo 'make setup        only the virtual environments and the collection link'
+	@echo 'make clean-sandbox  stop all clusters of the sandbox;  make clean  remove what make made'
+
+setup: .venv/ready .venv-nox/ready $(COLLECTION)
+
+# A stamp follows its requirements: what changes there is installed at the next make.
+.venv/ready: requirements/run.txt
+.venv-nox/ready: requirements/nox.txt
+.venv/ready .venv-nox/ready: tests/make-venv
+	@tests/make-venv '$(PYTHON)' $(@D) $<
+	@touch $@
+
+$(COLLECTION):
+	@mkdir -p $(@D)
+	@ln -sfn ../../.. $@
+
+demo: .venv/ready $(COLLECTION)
+	@tests/demo $(VARIANT)
+
+test: setup
+	@tests/gates
+
+lint: .venv-nox/ready $(COLLECTION)
+	@$(NOX) -s code lint license-check extra-checks changelog ansible-lint
+
+unit: .venv-nox/ready $(COLLECTION)
+	@$(NOX) -t units
+
+sanity: .venv-nox/ready
+	@$(NOX) -t sanity
+
+docs: .venv-nox/ready
+	@$(NOX) -s docs-check
+
+galaxy: .venv-nox/ready
+	@$(NOX) -s galaxy
+
+integration: .venv/ready $(COLLECTION)
+	@.venv/bin/pytest tests/integration
+
+molecule: .venv-nox/ready $(COLLECTION)
+	@$(NOX) -s molecule
+
+bench: .venv/ready $(COLLECTION)
+	@.venv/bin/python tests/benchmarks
+
+clean-sandbox:
+	@tests/sandbox/sandbox down --all
+
+clean: clean-sandbox
+	@rm -rf .ansible .cache .collections .mypy_cache .nox .pytest_cache .ruff_cache .venv .venv-nox build
+	@find . -name __pycache__ -prune -exec rm -rf {} +
