@@ -29,6 +29,7 @@ SENTENCES: Tuple[Tuple[str, FailureClass], ...] = (
     (r"Socket timed out on send/recv operation", FailureClass.CONTROLLER_UNREACHABLE),
     (r"Zero Bytes were transmitted or received", FailureClass.CONTROLLER_UNREACHABLE),
     (r"Slurm backup controller in standby mode", FailureClass.CONTROLLER_UNREACHABLE),
+    (r"Unexpected message received(?: for job .*)?", FailureClass.CONTROLLER_UNREACHABLE),
     (r"Rate limit exceeded.*", FailureClass.CONTROLLER_BUSY),
     (r"Unable to process configuration file", FailureClass.NO_CONFIG_SOURCE),
     (r"Unable to establish configuration source", FailureClass.NO_CONFIG_SOURCE),
