@@ -41,7 +41,7 @@ setup: .venv/ready .venv-nox/ready $(COLLECTION)
 .venv/ready: requirements/run.txt
 .venv-nox/ready: requirements/nox.txt
 .venv/ready .venv-nox/ready: tests/make-venv
-	@tests/make-venv '$(PYTHON)' $(@D) $<
+	@tests/make-venv '$(PYTHON)' $(@D) $(filter requirements/%,$^)
 	@touch $@
 
 $(COLLECTION):

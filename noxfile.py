@@ -47,6 +47,7 @@ SHIPPED = {
 }
 
 nox.needs_version = ">=2025.2.9"
+nox.options.reuse_venv = "yes"
 nox.options.download_python = "never"
 nox.options.error_on_missing_interpreters = True
 
