@@ -4,13 +4,17 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - whoever runs this may have an older one
+    sys.exit("sandbox: error: this needs Python 3.11 or newer as python3")
+
+import argparse
 from collections.abc import Callable, Sequence
 
 import clusters
 import config
-from host import Failure, need_root
+from host import Failure, need_root, prepare_podman
 from variants import VARIANTS
 
 
@@ -44,16 +48,32 @@ def _parser() -> argparse.ArgumentParser:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="print the variants, one a line")
     listing.set_defaults(handler=_list)
-    up = actions.add_parser("up", help="start a cluster; the last line printed is its inventory's path")
+    up = actions.add_parser(
+        "up", help="start a cluster; the last line printed is its inventory's path"
+    )
     up.add_argument("variant", metavar="VARIANT", help="one of those that `list` prints")
     up.add_argument("--name", metavar="NAME", help="the cluster's name (default: the variant)")
-    up.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="settings",
-                    help="a setting for slurm.conf; KEY= removes the key (repeatable)")
-    up.add_argument("--clock-offset", metavar="SECONDS", type=int, default=0,
-                    help="how far slurmctld's clock is ahead (negative: behind)")
+    up.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="settings",
+        help="a setting for slurm.conf; KEY= removes the key (repeatable)",
+    )
+    up.add_argument(
+        "--clock-offset",
+        metavar="SECONDS",
+        type=int,
+        default=0,
+        help="how far slurmctld's clock is ahead (negative: behind)",
+    )
     up.set_defaults(handler=_up)
-    execute = actions.add_parser("exec", help="run a command in a cluster",
-                                 usage="sandbox exec NAME [--user USER] -- COMMAND...")
+    execute = actions.add_parser(
+        "exec",
+        help="run a command in a cluster",
+        usage="sandbox exec NAME [--user USER] -- COMMAND...",
+    )
     execute.add_argument("name", metavar="NAME")
     execute.add_argument("--user", metavar="USER", default="root", help="default: root")
     execute.set_defaults(handler=_exec)
@@ -72,7 +92,9 @@ def _list(_args: argparse.Namespace) -> None:
 def _up(args: argparse.Namespace) -> None:
     variant = VARIANTS.get(args.variant)
     if variant is None:
-        raise Failure(f"there is no variant {args.variant!r}; the variants: {', '.join(VARIANTS)}", status=2)
+        raise Failure(
+            f"there is no variant {args.variant!r}; the variants: {', '.join(VARIANTS)}", status=2
+        )
     wish = config.Wish(
         name=config.check_name(args.name or variant.name),
         variant=variant,
@@ -85,11 +107,13 @@ def _up(args: argparse.Namespace) -> None:
 
 def _exec(args: argparse.Namespace) -> None:
     need_root()
+    prepare_podman()
     clusters.execute(config.check_name(args.name), args.user, args.command)
 
 
 def _down(args: argparse.Namespace) -> None:
     need_root()
+    prepare_podman()
     for name in clusters.names() if args.all else [config.check_name(args.name)]:
         clusters.down(name)
 

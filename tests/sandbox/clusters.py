@@ -11,22 +11,34 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NoReturn
 
 import config
 import images
 from config import Wish
-from host import HERE, STATE, Failure, environment, give_to_owner, lock, prepare, run, say, tail
+from host import (
+    HERE,
+    KEY,
+    STATE,
+    Failure,
+    environment,
+    give_to_owner,
+    lock,
+    prepare,
+    run,
+    say,
+    tail,
+)
 
 _CHECKOUT = hashlib.sha256(str(HERE).encode()).hexdigest()[:8]
 _LABEL = "hpcops.slurm.sandbox"
-_KEY = STATE / "ed25519"
 _START_LIMIT = 300.0  # seconds; a start takes about ten, on a busy machine with many clusters more
 
 
 def up(wish: Wish) -> Path:
-    """Makes the cluster run as wished and returns its inventory's path; raises Failure if it won't."""
+    """Makes the cluster run as wished; returns its inventory's path, raises Failure if it won't."""
     prepare()
     with _locked(wish.name):
         image = images.image_name(wish.variant.suite)
@@ -41,12 +53,23 @@ def up(wish: Wish) -> Path:
 
 
 def execute(name: str, user: str, command: Sequence[str]) -> NoReturn:
-    """Becomes the command, run in the cluster as the user; raises Failure (125) if it can't run there."""
-    _check_running(name)
+    """Becomes the command, run in the cluster as the user; raises Failure if it isn't running."""
+    if not _seems_running(name):
+        _check_running(name)
     flags = ["--interactive"]
     if sys.stdin.isatty() and sys.stdout.isatty():
         flags.append("--tty")
-    argv = ["podman", "exec", *flags, "--workdir", "/", _container(name), "sandbox-as", user, *command]
+    argv = [
+        "podman",
+        "exec",
+        *flags,
+        "--workdir",
+        "/",
+        _container(name),
+        "sandbox-as",
+        user,
+        *command,
+    ]
     os.execvpe(argv[0], argv, environment())
 
 
@@ -62,8 +85,17 @@ def down(name: str) -> None:
 
 def names() -> list[str]:
     """The names of this checkout's clusters, running or not."""
-    listed = run(["podman", "ps", "--all", "--filter", f"label={_LABEL}.checkout={_CHECKOUT}",
-                  "--format", f'{{{{index .Labels "{_LABEL}.name"}}}}'])
+    listed = run(
+        [
+            "podman",
+            "ps",
+            "--all",
+            "--filter",
+            f"label={_LABEL}.checkout={_CHECKOUT}",
+            "--format",
+            f'{{{{index .Labels "{_LABEL}.name"}}}}',
+        ]
+    )
     return sorted(listed.stdout.split())
 
 
@@ -71,7 +103,7 @@ def _container(name: str) -> str:
     return f"sandbox-{_CHECKOUT}-{name}"
 
 
-def _locked(name: str):  # type: ignore[no-untyped-def]
+def _locked(name: str) -> AbstractContextManager[None]:
     return lock(STATE / ".locks" / name, f"it works on {name}")
 
 
@@ -94,6 +126,15 @@ def _inspect(name: str) -> dict[str, str] | None:
     }
 
 
+def _seems_running(name: str) -> bool:
+    """Whether the first process of the container lives; no podman is needed to see it."""
+    try:
+        pid = int((STATE / name / "pid").read_text(encoding="ascii"))
+        return b"sandbox-start" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (OSError, ValueError):
+        return False
+
+
 def _check_running(name: str) -> None:
     found = _inspect(name)
     if not found or found["status"] != "running":
@@ -101,7 +142,8 @@ def _check_running(name: str) -> None:
         known = ", ".join(names()) or "none"
         raise Failure(
             f"cluster {name} {state} (clusters here: {known}); start it with: sandbox up VARIANT"
-            f" --name {name}", status=125,
+            f" --name {name}",
+            status=125,
         )
 
 
@@ -119,8 +161,10 @@ def _reusable(wish: Wish, fingerprint: str) -> bool:
         return False
     live = run(["podman", "exec", _container(wish.name), "cat", "/etc/slurm/slurm.conf"])
     if live.stdout != config.slurm_conf(wish):
-        say(f"{wish.name}: warning: its slurm.conf was changed after the start;"
-            f" for a fresh cluster: sandbox down {wish.name}")
+        say(
+            f"{wish.name}: warning: its slurm.conf was changed after the start;"
+            f" for a fresh cluster: sandbox down {wish.name}"
+        )
     say(f"{wish.name}: runs already")
     return True
 
@@ -128,8 +172,11 @@ def _reusable(wish: Wish, fingerprint: str) -> bool:
 def _refuse_clash(wish: Wish) -> None:
     for other in names():
         if other != wish.name and other.replace("-", "") == wish.cluster_name:
-            raise Failure(f"cluster {other} has the ClusterName {wish.cluster_name} already: choose another"
-                          " --name", status=2)
+            raise Failure(
+                f"cluster {other} has the ClusterName {wish.cluster_name} already: choose another"
+                " --name",
+                status=2,
+            )
 
 
 def _remove(name: str) -> None:
@@ -141,25 +188,51 @@ def _start(wish: Wish, image: str, fingerprint: str) -> Path:
     folder = STATE / wish.name
     log = folder / "log"
     log.mkdir(parents=True)
-    _make_key(_KEY, "sandbox")
+    _make_key(KEY, "sandbox")
     _make_key(folder / "host_key", wish.name)
     public = (folder / "host_key.pub").read_text(encoding="utf-8")
-    config.write_config(wish, folder / "config", _KEY.with_suffix(".pub").read_text(encoding="utf-8"),
-                        (folder / "host_key").read_text(encoding="utf-8"))
+    config.write_config(
+        wish,
+        folder / "config",
+        KEY.with_suffix(".pub").read_text(encoding="utf-8"),
+        (folder / "host_key").read_text(encoding="utf-8"),
+    )
     say(f"{wish.name}: starting")
-    labels = {"checkout": _CHECKOUT, "name": wish.name, "variant": wish.variant.name,
-              "fingerprint": fingerprint}
-    run(["podman", "run", "--detach", "--pull=never", "--name", _container(wish.name),
-         "--hostname", wish.name, "--cap-add", "AUDIT_WRITE",
-         *(f"--label={_LABEL}.{key}={value}" for key, value in labels.items()),
-         "--volume", f"{folder / 'config'}:/sandbox:ro", "--volume", f"{log}:/var/log/slurm", image])
+    labels = {
+        "checkout": _CHECKOUT,
+        "name": wish.name,
+        "variant": wish.variant.name,
+        "fingerprint": fingerprint,
+    }
+    run(
+        [
+            "podman",
+            "run",
+            "--detach",
+            "--pull=never",
+            "--name",
+            _container(wish.name),
+            "--hostname",
+            wish.name,
+            "--pidfile",
+            str(folder / "pid"),
+            "--cap-add",
+            "AUDIT_WRITE",
+            *(f"--label={_LABEL}.{key}={value}" for key, value in labels.items()),
+            "--volume",
+            f"{folder / 'config'}:/sandbox:ro",
+            "--volume",
+            f"{log}:/var/log/slurm",
+            image,
+        ]
+    )
     _follow(wish.name, log)
     found = _inspect(wish.name)
     if not found or not found["address"]:
         raise Failure(f"{wish.name}: the container has no address on podman's network")
     host_key = " ".join(public.split()[:2])
-    inventory = config.write_inventory(wish, folder, found["address"], _KEY, host_key)
-    give_to_owner(_KEY, _KEY.with_suffix(".pub"), folder, inventory, folder / "known_hosts")
+    inventory = config.write_inventory(wish, folder, found["address"], host_key)
+    give_to_owner(KEY, KEY.with_suffix(".pub"), folder, inventory, folder / "known_hosts")
     return inventory
 
 
@@ -203,7 +276,7 @@ def _start_failure(name: str, log: Path, reason: str) -> Failure:
     parts = [f"{name} did not start: {reason}"]
     parts += [f"--- {path}\n{tail(path, 15)}" for path in about]
     parts.append(
-        f"All logs are in {log}. Look around with: sandbox exec {name} -- bash. If it was started with"
-        " --set, check the settings; otherwise run `sandbox up` again, which makes it anew."
+        f"All logs are in {log}. Look around with: sandbox exec {name} -- bash. If it was started"
+        " with --set, check the settings; otherwise run `sandbox up` again, which makes it anew."
     )
     return Failure("\n".join(parts))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is written for a cluster before it starts: Slurm's configuration, its keys, the inventory."""
+"""What is written for a cluster before it starts: slurm.conf, its keys, the inventory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import string
 from dataclasses import dataclass
 from pathlib import Path
 
-from host import Failure
+from host import KEY, Failure
 from variants import Auth, Variant
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 
-# Keys that slurm.conf may hold several times, each told apart by the name that is its value's start.
+# Keys that slurm.conf may hold several times, told apart by the name at their value's start.
 _NAMED_KEYS = frozenset({"nodename", "partitionname", "nodeset", "downnodes"})
 
 
@@ -61,10 +61,10 @@ def parse_setting(text: str) -> Setting:
 
 def check_name(name: str) -> str:
     """NAME, if it can be a host name and a ClusterName; raises Failure if not."""
-    if not re.fullmatch(r"[a-z](-?[a-z0-9]){0,31}", name):
+    if not re.fullmatch(r"[a-z](-?[a-z0-9]){0,31}", name) or name == KEY.name:
         raise Failure(
-            f"{name!r} can't be a cluster's name: use lower-case letters, digits and single hyphens,"
-            " a letter first, 32 at most",
+            f"{name!r} can't be a cluster's name: use lower-case letters, digits and single"
+            " hyphens, a letter first, 32 at most",
             status=2,
         )
     return name
@@ -74,11 +74,17 @@ def slurm_conf(wish: Wish) -> str:
     """The text of slurm.conf."""
     variant = wish.variant
     auth = variant.auth.value
-    lines = _template("slurm.conf", cluster=wish.cluster_name, host=wish.name, auth=auth).splitlines()
+    lines = _template(
+        "slurm.conf", cluster=wish.cluster_name, host=wish.name, auth=auth
+    ).splitlines()
     settings = list(wish.settings)
     if not variant.accounting:
-        settings = [Setting("AccountingStorageType", ""), Setting("AccountingStorageHost", ""),
-                    Setting("AccountingStoreFlags", ""), *settings]
+        settings = [
+            Setting("AccountingStorageType", ""),
+            Setting("AccountingStorageHost", ""),
+            Setting("AccountingStoreFlags", ""),
+            *settings,
+        ]
     if not variant.job_comment:
         settings = [Setting("AccountingStoreFlags", ""), *settings]
     for setting in settings:
@@ -114,7 +120,7 @@ def write_config(wish: Wish, folder: Path, authorized_key: str, host_key: str) -
         write_private(folder / name, data)
 
 
-def write_inventory(wish: Wish, folder: Path, address: str, key: Path, host_key: str) -> Path:
+def write_inventory(wish: Wish, folder: Path, address: str, host_key: str) -> Path:
     """Writes known_hosts and inventory.yml into the folder; returns the inventory's path."""
     known_hosts = folder / "known_hosts"
     known_hosts.write_text(f"{address} {host_key}\n", encoding="utf-8")
@@ -127,13 +133,20 @@ def write_inventory(wish: Wish, folder: Path, address: str, key: Path, host_key:
     values = {
         "ansible_host": address,
         "ansible_user": "root",
-        "ansible_ssh_private_key_file": str(key),
+        "ansible_ssh_private_key_file": str(KEY),
         "ansible_ssh_common_args": ssh_args,
         "ansible_python_interpreter": "/usr/bin/python3",
         "sandbox_variant": wish.variant.name,
     }
-    lines = ["---", "# Written by the sandbox; gone when the cluster is taken down.", "all:",
-             "  children:", "    slurm:", "      hosts:", f"        {wish.name}:"]
+    lines = [
+        "---",
+        "# Written by the sandbox; gone when the cluster is taken down.",
+        "all:",
+        "  children:",
+        "    slurm:",
+        "      hosts:",
+        f"        {wish.name}:",
+    ]
     # A JSON string is a YAML string, whatever is in it.
     lines += [f"          {name}: {json.dumps(value)}" for name, value in values.items()]
     path = folder / "inventory.yml"

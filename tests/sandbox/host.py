@@ -18,29 +18,33 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 STATE = HERE / ".state"
+KEY = STATE / "ed25519"  # the ssh key that logs in to every cluster as every user
 
-# Package, and the file by which its presence is seen. All are needed; only Debian 12 and 13 are known
-# to have them under these names.
+# Package, and the file by which its presence is seen. All are needed; only Debian 12 and 13 are
+# known to have them under these names.
 _PACKAGES = {
     "podman": "/usr/bin/podman",
     "runc": "/usr/sbin/runc",
     "netavark": "/usr/lib/podman/netavark",
     "aardvark-dns": "/usr/lib/podman/aardvark-dns",
     "iptables": "/usr/sbin/iptables",
+    "nftables": "/usr/sbin/nft",
     "iproute2": "/usr/sbin/ip",
     "debootstrap": "/usr/sbin/debootstrap",
     "debian-archive-keyring": "/usr/share/keyrings/debian-archive-keyring.gpg",
     "openssh-client": "/usr/bin/ssh",
 }
 _DEBIAN_RELEASES = ("12", "13")
+_HELPERS = ":/usr/lib/podman:/usr/libexec/podman:/usr/local/libexec/podman"
 
 _STARTED = time.monotonic()
 
 
 class Failure(Exception):
-    """Something a person has to see to; the message says what, and the process exits with status."""
+    """Something a person has to see to, as the message says."""
 
     def __init__(self, message: str, status: int = 1) -> None:
+        """Takes the message and the exit status to end with."""
         super().__init__(message)
         self.status = status
 
@@ -60,11 +64,17 @@ def say(message: str) -> None:
 
 
 def run(argv: Sequence[str], *, check: bool = True, seconds: float = 120) -> Result:
-    """Runs a command to its end. Raises Failure if it can't be run, hangs, or (check) exits non-zero."""
+    """Runs a command; raises Failure if it can't be run, hangs, or (check) exits non-zero."""
     try:
         done = subprocess.run(
-            argv, check=False, capture_output=True, stdin=subprocess.DEVNULL, text=True,
-            errors="replace", timeout=seconds, env=environment(),
+            argv,
+            check=False,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            env=environment(),
         )
     except FileNotFoundError as error:
         raise Failure(f"{argv[0]} is not installed: {error}") from error
@@ -82,7 +92,11 @@ def run_logged(argv: Sequence[str], log: Path) -> None:
         stream.write(f"+ {' '.join(argv)}\n")
         stream.flush()
         done = subprocess.run(
-            argv, check=False, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream,
+            argv,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
             env=environment(),
         )
     if done.returncode != 0:
@@ -136,11 +150,16 @@ def need_root() -> None:
 
 
 def prepare() -> None:
-    """Installs what is missing, if this is a Debian that we know; writes our containers.conf."""
+    """Installs what is missing, if this is a Debian that we know, and prepares podman."""
     missing = _missing()
     if missing:
         with lock(machine_lock("apt"), "it installs packages"):
             _install(_missing())
+    prepare_podman()
+
+
+def prepare_podman() -> None:
+    """Writes the containers.conf that every podman of ours is told to use."""
     STATE.mkdir(exist_ok=True)
     give_to_owner(STATE)
     _write_containers_conf(STATE / "containers.conf")
@@ -154,9 +173,10 @@ def give_to_owner(*paths: Path) -> None:
 
 
 def _missing() -> list[str]:
-    found = environment()["PATH"]
+    found = environment()["PATH"] + _HELPERS
     return [
-        package for package, file in _PACKAGES.items()
+        package
+        for package, file in _PACKAGES.items()
         if not Path(file).exists() and not shutil.which(Path(file).name, path=found)
     ]
 
@@ -167,8 +187,9 @@ def _install(missing: Sequence[str]) -> None:
     command = f"apt-get install {' '.join(missing)}"
     if not _is_known_debian():
         raise Failure(
-            f"missing on this machine: {' '.join(missing)}. On Debian {' and '.join(_DEBIAN_RELEASES)} the"
-            f" sandbox installs them itself; elsewhere install them first ({command})."
+            f"missing on this machine: {' '.join(missing)}."
+            f" On Debian {' and '.join(_DEBIAN_RELEASES)} the sandbox installs them itself;"
+            f" elsewhere install them first ({command})."
         )
     say(f"installing {' '.join(missing)}")
     STATE.mkdir(exist_ok=True)
@@ -199,8 +220,9 @@ def _is_known_debian() -> bool:
 
 
 def _write_containers_conf(path: Path) -> None:
-    """Limits no higher than what we have, because raising them takes a privilege; runc, because crun
-    refuses hosts with hybrid cgroups."""
+    """Limits no higher than ours, because raising them takes a privilege; runc, because crun
+    refuses hosts with hybrid cgroups.
+    """
     files = _at_most(resource.RLIMIT_NOFILE, 20000)
     processes = _at_most(resource.RLIMIT_NPROC, 8192)
     text = f"""# Written by the sandbox.

@@ -40,8 +40,19 @@ def ensure_image(suite: str) -> str:
             base = _ensure_base(suite, log)
             say(f"building the image of {suite} (output in {log})")
             run_logged(
-                ["podman", "build", "--pull=never", "--network=host", "--build-arg", f"BASE={base}",
-                 "--build-arg", f"SUITE={suite}", "--tag", name, str(_CONTEXT)],
+                [
+                    "podman",
+                    "build",
+                    "--pull=never",
+                    "--network=host",
+                    "--build-arg",
+                    f"BASE={base}",
+                    "--build-arg",
+                    f"SUITE={suite}",
+                    "--tag",
+                    name,
+                    str(_CONTEXT),
+                ],
                 log,
             )
             say(f"image of {suite} built")
@@ -81,8 +92,12 @@ def _debootstrap(suite: str, root: Path, mirror: str) -> list[str]:
 def _import(root: Path, name: str) -> None:
     with subprocess.Popen(["tar", "-C", str(root), "-c", "."], stdout=subprocess.PIPE) as tar:
         done = subprocess.run(
-            ["podman", "import", "--quiet", "-", name], check=False, stdin=tar.stdout,
-            capture_output=True, text=True, env=environment(),
+            ["podman", "import", "--quiet", "-", name],
+            check=False,
+            stdin=tar.stdout,
+            capture_output=True,
+            text=True,
+            env=environment(),
         )
     if done.returncode != 0 or tar.returncode != 0:
         raise Failure(f"podman import of {name} failed:\n{done.stderr}")
