@@ -81,6 +81,7 @@ bench: .venv/ready $(COLLECTION)
 clean-sandbox:
 	@tests/sandbox/sandbox down --all
 
-clean: clean-sandbox
+clean:
+	@if [ -d tests/sandbox/.state ]; then $(MAKE) --no-print-directory clean-sandbox; fi
 	@rm -rf .ansible .cache .collections .mypy_cache .nox .pytest_cache .ruff_cache .venv .venv-nox build
 	@find . -name __pycache__ -prune -exec rm -rf {} +

@@ -205,13 +205,18 @@ def tags(gate: str, core: str) -> list[str]:
 @nox.session(default=False)
 def code(session: nox.Session) -> None:
     """ruff and mypy on everything written in Python."""
-    session.install("-r", str(REQUIREMENTS / "code.txt"))
-    link_collection()
+    wanted = [str(REQUIREMENTS / name) for name in ("code.txt", "nox.txt")]
+    session.install("-r", wanted[0], "-r", wanted[1])
+    collections = link_collection()
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
-    with session.chdir(".collections"):
-        places = [str(COLLECTION / place) for place in ("plugins", "tests/unit")]
-        session.run("mypy", "--config-file", str(ROOT / "pyproject.toml"), *places)
+    mypy = ["mypy", "--config-file", str(ROOT / "pyproject.toml")]
+    with session.chdir(collections):
+        places = ["plugins", "tests/unit", "tests/integration", "tests/benchmarks"]
+        session.run(*mypy, *(str(COLLECTION / place) for place in places if (ROOT / place).exists()))
+    session.run(*mypy, "noxfile.py", "tests/sanity/get_pip.py")
+    # The sandbox is a program of its own, with plain imports between its files.
+    session.run(*mypy, "tests/sandbox", env={"MYPYPATH": str(ROOT / "tests/sandbox")})
 
 
 @nox.session(default=False)
@@ -246,6 +251,14 @@ def galaxy(session: nox.Session) -> None:
     findings = [line for line in str(log).splitlines() if line.startswith(("WARNING:", "ERROR:"))]
     if findings:
         session.error("the import has findings:\n" + "\n".join(findings))
+
+
+@nox.session(default=False)
+def molecule(session: nox.Session) -> None:
+    """The molecule scenarios, each on a cluster of the sandbox that it starts and stops."""
+    session.install("-r", str(REQUIREMENTS / "molecule.txt"))
+    link_collection()
+    session.run("molecule", *(session.posargs or ["test", "--all"]))
 
 
 PYTHONS_FOUND = real_pythons()
