@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Single values of squeue and sacct: times, limits, numbers, flags. Private to the collection.
+
+None stands for "no value of its own", "unknown" for a value that Slurm or this reader does not
+know, "infinite" for no limit; none of them is a number.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Union
+
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import Answer
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import (
+    INFINITE,
+    UNKNOWN,
+    Limit,
+    clock_seconds,
+)
+
+#: Epoch seconds, None (not set), or "unknown".
+Moment = Union[int, None, str]
+
+_EPOCH = re.compile(r"[0-9]{1,19}")
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
+_NOT_SET = frozenset(("", "N/A", "NONE", "None", "NOT_SET", "Partition_Limit", "(null)"))
+_NO_LIMIT = frozenset(("UNLIMITED", "INFINITE"))
+#: NO_VAL and INFINITE of slurm/slurm.h, where a number is printed.
+_NO_VAL = 0xFFFFFFFE
+_INFINITE = 0xFFFFFFFF
+
+
+def moment(text: str) -> Moment:
+    """A time printed with SLURM_TIME_FORMAT=%s. Never raises.
+
+    squeue prints ``N/A`` or ``NONE`` where there is none, slurm_make_time_str() in
+    src/common/parse_time.c ``None`` for NO_VAL and ``Unknown`` for 0.
+    """
+    if _EPOCH.fullmatch(text):
+        return int(text)
+    return None if text in _NOT_SET else UNKNOWN
+
+
+def limit(text: str) -> Limit:
+    """A time limit or an elapsed time in the clock form, in seconds. Never raises.
+
+    Words of src/squeue/print.c, src/sacct/print.c and secs2time_str(): ``UNLIMITED``, ``NOT_SET``,
+    ``Partition_Limit``, ``INVALID``.
+    """
+    if text in _NOT_SET:
+        return None
+    if text in _NO_LIMIT:
+        return INFINITE
+    try:
+        return clock_seconds(text)
+    except ValueError:
+        return UNKNOWN
+
+
+def number(text: str) -> Limit:
+    """A whole number; NO_VAL is None, Slurm's INFINITE is "infinite". Never raises."""
+    if not _NUMBER.fullmatch(text):
+        return None if text in _NOT_SET else UNKNOWN
+    value = int(text)
+    if value == _NO_VAL:
+        return None
+    return INFINITE if value == _INFINITE else value
+
+
+def flag(text: str) -> Answer:
+    """A flag printed as 0 or 1; anything else is unknown. Never raises."""
+    return {"0": Answer.NO, "1": Answer.YES}.get(text, Answer.UNKNOWN)

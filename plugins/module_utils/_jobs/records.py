@@ -1,0 +1,364 @@
+# SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the controller says about jobs, typed. Private to the collection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
+    Answer,
+    FailureClass,
+    printable,
+)
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import Limit
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs import fields, hold
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.exits import (
+    ExitCode,
+    parse_exit_code,
+)
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.fields import Moment
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.hosts import expand_hosts
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import (
+    MAX_JOB_ID,
+    IdKind,
+    JobId,
+    task_spans,
+)
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import (
+    JobState,
+    parse_state,
+)
+
+#: squeue's fields behind a record, in its order. All of them exist from 22.05 to 26.05.
+FIELDS = (
+    "JobID",
+    "ArrayJobID",
+    "ArrayTaskID",
+    "HetJobID",
+    "HetJobOffset",
+    "State",
+    "Reason",
+    "EligibleTime",
+    "StartTime",
+    "EndTime",
+    "SubmitTime",
+    "Requeue",
+    "RestartCnt",
+    "PriorityLong",
+    "Nice",
+    "exit_code",
+    "BatchFlag",
+    "TimeLimit",
+    "UserName",
+    "Account",
+    "Partition",
+    "QOS",
+    "Reservation",
+    "NodeList",
+    "Name",
+    "Comment",
+)
+_ABSENT = frozenset(("N/A", ""))
+_NULL = "(null)"
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """One job, array task or component as squeue shows it.
+
+    Times are epoch seconds, None (not set) or "unknown"; limits are seconds, None, "infinite" or
+    "unknown". ``job_id`` is the record's own number; the tasks of an array that have not been split
+    off share the array's. ``comment`` is None for a job without one (and for a job whose comment is
+    the text ``(null)``, which squeue prints for both). ``extra`` holds the text of fields asked for
+    beside :data:`FIELDS`, by name. Texts can hold surrogate escapes: print them with
+    :func:`printable`.
+    """
+
+    job_id: int
+    array_job_id: Optional[int]
+    array_tasks: Tuple[range, ...]
+    het_job_id: Optional[int]
+    het_offset: Optional[int]
+    state: JobState
+    reason: str
+    eligible_time: Moment
+    start_time: Moment
+    end_time: Moment
+    submit_time: Moment
+    requeue: Answer
+    restarts: Limit
+    priority: Limit
+    nice: Limit
+    exit_code: Union[ExitCode, str, None]
+    batch: Answer
+    time_limit: Limit
+    user: str
+    account: str
+    partition: str
+    qos: str
+    reservation: str
+    node_list: str
+    name: str
+    comment: Optional[str]
+    extra: Mapping[str, str]
+
+    @property
+    def array_task_id(self) -> Optional[int]:
+        """The task's number; None for a job that is no array task, or stands for several."""
+        if len(self.array_tasks) == 1 and len(self.array_tasks[0]) == 1:
+            return self.array_tasks[0].start
+        return None
+
+    @property
+    def id_text(self) -> str:
+        """The id that addresses just this record: ``N``, ``A_T`` or ``L+C``."""
+        if self.array_task_id is not None:
+            return "%d_%d" % (self.array_job_id or self.job_id, self.array_task_id)
+        if self.het_job_id is not None and self.het_offset is not None:
+            return "%d+%d" % (self.het_job_id, self.het_offset)
+        return str(self.job_id)
+
+    @property
+    def gate(self) -> Answer:
+        """Whether the gate is closed (state PENDING or SPECIAL_EXIT, priority 0)."""
+        return hold.gate_closed(self.state, self.priority)
+
+    @property
+    def hold_kind(self) -> Optional[hold.HoldKind]:
+        """Who may open the gate; None when it is open."""
+        return hold.hold_kind(self.gate, self.reason)
+
+    @property
+    def hold_instance(self) -> hold.Instance:
+        """The instance of the hold in place, None for none, or "unknown"."""
+        return hold.decode_hold(self.eligible_time)
+
+    @property
+    def nodes(self) -> Tuple[str, ...]:
+        """The nodes allocated; ValueError when the list cannot be read."""
+        return expand_hosts(self.node_list)
+
+    def as_result(self) -> Dict[str, Any]:
+        """JSON-safe values for a module's result."""
+        exits = self.exit_code
+        return {
+            "job_id": self.id_text,
+            "raw_id": self.job_id,
+            "array_job_id": self.array_job_id,
+            "array_task_id": self.array_task_id,
+            "het_job_id": self.het_job_id,
+            "het_offset": self.het_offset,
+            "state": self.state.word,
+            "state_flags": [printable(flag) for flag in self.state.flags],
+            "raw_state": printable(self.state.raw),
+            "coarse_state": self.state.coarse.value,
+            "live": self.state.live.value,
+            "succeeded": self.state.succeeded.value,
+            "reason": printable(self.reason),
+            "eligible_time": self.eligible_time,
+            "start_time": self.start_time,
+            "end_time": self.end_time,
+            "submit_time": self.submit_time,
+            "requeue": self.requeue.value,
+            "restarts": self.restarts,
+            "priority": self.priority,
+            "nice": self.nice,
+            "exit_code": (
+                {"status": exits.status, "signal": exits.signal}
+                if isinstance(exits, ExitCode)
+                else exits
+            ),
+            "batch": self.batch.value,
+            "time_limit": self.time_limit,
+            "user": printable(self.user),
+            "account": printable(self.account),
+            "partition": printable(self.partition),
+            "qos": printable(self.qos),
+            "reservation": printable(self.reservation),
+            "node_list": printable(self.node_list),
+            "name": printable(self.name),
+            "comment": None if self.comment is None else printable(self.comment),
+            "gate": self.gate.value,
+            "hold_kind": None if self.hold_kind is None else self.hold_kind.value,
+            "hold_instance": self.hold_instance,
+        }
+
+
+def record_from(values: Sequence[str], extra: Sequence[str] = ()) -> JobRecord:
+    """The record of one row: values of :data:`FIELDS`, then those of the ``extra`` fields.
+
+    Raises ValueError, with the value, when the ids are none. Any other value that cannot be read
+    is "unknown" in the record.
+    """
+    row = dict(zip(FIELDS, values))
+    spans = _array_tasks(row["ArrayTaskID"])
+    return JobRecord(
+        job_id=_job_number(row["JobID"]),
+        array_job_id=_job_number(row["ArrayJobID"]) if spans else None,
+        array_tasks=spans,
+        het_job_id=_optional_number(row["HetJobID"]),
+        het_offset=_optional_number(row["HetJobOffset"]),
+        state=parse_state(row["State"]),
+        reason=row["Reason"],
+        eligible_time=fields.moment(row["EligibleTime"]),
+        start_time=fields.moment(row["StartTime"]),
+        end_time=fields.moment(row["EndTime"]),
+        submit_time=fields.moment(row["SubmitTime"]),
+        requeue=fields.flag(row["Requeue"]),
+        restarts=fields.number(row["RestartCnt"]),
+        priority=fields.number(row["PriorityLong"]),
+        nice=fields.number(row["Nice"]),
+        exit_code=parse_exit_code(row["exit_code"]),
+        batch=fields.flag(row["BatchFlag"]),
+        time_limit=fields.limit(row["TimeLimit"]),
+        user=row["UserName"],
+        account=row["Account"],
+        partition=row["Partition"],
+        qos=row["QOS"],
+        reservation=row["Reservation"],
+        node_list=row["NodeList"],
+        name=row["Name"],
+        comment=None if row["Comment"] == _NULL else row["Comment"],
+        extra=dict(zip(extra, values[len(FIELDS) :])),
+    )
+
+
+def _array_tasks(text: str) -> Tuple[range, ...]:
+    return () if text in _ABSENT else task_spans(text)[0]
+
+
+def _job_number(text: str) -> int:
+    number = _optional_number(text)
+    if number is None or not 0 < number <= MAX_JOB_ID:
+        raise ValueError("not a job's number: %r" % (printable(text),))
+    return number
+
+
+def _optional_number(text: str) -> Optional[int]:
+    if text in _ABSENT:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10):
+        raise ValueError("not a job's number: %r" % (printable(text),))
+    return int(text)
+
+
+@dataclass(frozen=True)
+class JobLookup:
+    """What the controller knows of one id that was asked for.
+
+    ``records`` are several for an array, for a heterogeneous job, and for a list of tasks.
+    ``trusted`` is False when squeue answered, but complained: what it left out is then not known to
+    be missing. An id without a record is not a job that ended, let alone ended well: the controller
+    forgets jobs after MinJobAge, and with PrivateData=jobs it hides other users' living ones.
+    """
+
+    asked: JobId
+    records: Tuple[JobRecord, ...]
+    trusted: bool = True
+
+    @property
+    def known(self) -> Answer:
+        """Whether the controller shows a record of the job."""
+        if self.records:
+            return Answer.YES
+        return Answer.NO if self.trusted else Answer.UNKNOWN
+
+    @property
+    def failure(self) -> FailureClass:
+        """JOB_UNKNOWN for an id without a record, otherwise NONE."""
+        return FailureClass.JOB_UNKNOWN if self.known is Answer.NO else FailureClass.NONE
+
+    @property
+    def record(self) -> Optional[JobRecord]:
+        """The one record, None for none and for several."""
+        return self.records[0] if len(self.records) == 1 else None
+
+    @property
+    def live(self) -> Answer:
+        """Whether any of it is not yet in a final state. Unknown without a record."""
+        answers = {record.state.live for record in self.records}
+        if Answer.YES in answers:
+            return Answer.YES
+        return Answer.NO if answers == {Answer.NO} else Answer.UNKNOWN
+
+    @property
+    def succeeded(self) -> Answer:
+        """Whether all of it ended well. Unknown without a record.
+
+        An array that shows nothing but successes is unknown: tasks that ended earlier may be
+        forgotten already. A het job's components are forgotten together.
+        """
+        answers = {record.state.succeeded for record in self.records}
+        if Answer.NO in answers:
+            return Answer.NO
+        if answers != {Answer.YES} or self._may_lack_tasks():
+            return Answer.UNKNOWN
+        return Answer.YES
+
+    def _may_lack_tasks(self) -> bool:
+        shown = sum(len(span) for record in self.records for span in record.array_tasks)
+        if self.asked.kind is IdKind.JOB:
+            return any(
+                record.array_job_id == self.asked.job and record.array_tasks
+                for record in self.records
+            )
+        return shown < self.asked.task_count
+
+
+class RecordIndex:
+    """Records by the ids that address them."""
+
+    def __init__(self, records: Iterable[JobRecord]) -> None:
+        self._jobs: Dict[int, List[JobRecord]] = {}
+        self._tasks: Dict[Tuple[int, int], List[JobRecord]] = {}
+        self._groups: Dict[int, List[JobRecord]] = {}
+        self._components: Dict[Tuple[int, int], List[JobRecord]] = {}
+        for record in records:
+            self._add(record)
+
+    def _add(self, record: JobRecord) -> None:
+        for job in {record.job_id, record.array_job_id, record.het_job_id}:
+            if job is not None:
+                self._jobs.setdefault(job, []).append(record)
+        if record.array_job_id is not None and record.array_task_id is not None:
+            key = (record.array_job_id, record.array_task_id)
+            self._tasks.setdefault(key, []).append(record)
+        elif record.array_job_id is not None:
+            self._groups.setdefault(record.array_job_id, []).append(record)
+        if record.het_job_id is not None and record.het_offset is not None:
+            key = (record.het_job_id, record.het_offset)
+            self._components.setdefault(key, []).append(record)
+
+    def of(self, job_id: JobId) -> Tuple[JobRecord, ...]:
+        """The records that an id addresses, as scontrol would: an array's id means every task, a
+        leader's every component, a task's own number that task.
+        """
+        job = job_id.job or 0
+        if job_id.kind is IdKind.JOB:
+            return tuple(self._jobs.get(job, ()))
+        if job_id.kind is IdKind.HET_COMPONENT:
+            return tuple(self._components.get((job, job_id.component or 0), ()))
+        if job_id.kind is IdKind.ARRAY_TASK and job_id.task is not None:
+            found = list(self._tasks.get((job, job_id.task), ()))
+        elif job_id.kind is IdKind.ARRAY_TASKS:
+            found = [
+                record
+                for record in self._jobs.get(job, ())
+                if record.array_task_id is not None and job_id.names_task(record.array_task_id)
+            ]
+        else:
+            return ()
+        groups = self._groups.get(job, ())
+        return tuple(found) + tuple(row for row in groups if _shares_task(row, job_id))
+
+
+def _shares_task(record: JobRecord, job_id: JobId) -> bool:
+    """Whether a row that stands for several tasks holds one of those named."""
+    return any(_overlap(span, asked) for span in record.array_tasks for asked in job_id.spans)
+
+
+def _overlap(one: range, other: range) -> bool:
+    shorter, longer = (one, other) if len(one) <= len(other) else (other, one)
+    return any(task in longer for task in shorter)
