@@ -61,9 +61,7 @@ def clean_environment(
 
 def removed_variables(caller: Mapping[str, str]) -> List[str]:
     """Names of the caller's variables that commands do not get, sorted."""
-    return sorted(
-        name for name in caller if name in REMOVED or name.startswith(REMOVED_PREFIXES)
-    )
+    return sorted(name for name in caller if name in REMOVED or name.startswith(REMOVED_PREFIXES))
 
 
 class Commands:
@@ -114,7 +112,7 @@ class Commands:
 
 
 def _finish(
-    process: "subprocess.Popen[bytes]",
+    process: subprocess.Popen[bytes],
     argv: Tuple[str, ...],
     limit: float,
     text_in: Optional[str],
@@ -134,9 +132,8 @@ def _finish(
     return Reply(argv, status if status >= 0 else 128 - status, out, err)
 
 
-def _kill_group(process: "subprocess.Popen[bytes]") -> None:
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
-

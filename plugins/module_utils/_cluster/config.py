@@ -19,6 +19,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
     FailureClass,
     Reply,
     SlurmError,
+    printable,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import (
     INFINITE,
@@ -83,6 +84,10 @@ class Controller:
     role: str
     host: str
     up: Answer
+
+    def as_fact(self) -> Dict[str, str]:
+        """The controller as JSON-safe values."""
+        return {"role": self.role, "host": printable(self.host), "up": self.up.value}
 
 
 @dataclass(frozen=True)
@@ -309,6 +314,30 @@ def read_controllers(run: Run) -> Tuple[Controller, ...]:
     return () if reply.timed_out or reply.not_started else parse_controllers(reply.out)
 
 
-def as_facts(settings: Mapping[str, Setting], skip: Tuple[str, ...] = ()) -> Dict[str, Any]:
-    """Typed values by key, JSON-safe."""
-    return {key: setting.value for key, setting in settings.items() if key not in skip}
+def as_result(configuration: Configuration) -> Dict[str, Any]:
+    """The result of the module config_info, JSON-safe."""
+    main = configuration.settings
+    lasting = {key: setting for key, setting in main.items() if key not in VOLATILE}
+    return {
+        "settings": _typed_values(lasting),
+        "raw": {key: printable(setting.raw) for key, setting in lasting.items()},
+        "volatile": _typed_values({key: main[key] for key in VOLATILE if key in main}),
+        "sections": {
+            printable(title): _typed_values(settings)
+            for title, settings in configuration.sections.items()
+        },
+        "as_of": configuration.as_of,
+        "controllers": [one.as_fact() for one in configuration.controllers],
+        "unread": [printable(line) for line in configuration.unread],
+    }
+
+
+def _typed_values(settings: Mapping[str, Setting]) -> Dict[str, Any]:
+    return {key: json_safe(setting.value) for key, setting in settings.items()}
+
+
+def json_safe(value: Value) -> Value:
+    """A typed value whose texts can be encoded."""
+    if isinstance(value, list):
+        return [printable(one) for one in value]
+    return printable(value) if isinstance(value, str) else value

@@ -25,7 +25,10 @@ _PREFIX = re.compile(r"^(?:[A-Za-z_0-9]+(?: error)?:\s*|error:\s*|fatal:\s*)+")
 #: Sentences of slurm_errno.c, of the configuration reader (src/common/read_config.c) and of the
 #: accounting clients (src/sacct, src/sacctmgr), each with the class it proves.
 SENTENCES: Tuple[Tuple[str, FailureClass], ...] = (
-    (r"Unable to contact slurm controller \(connect failure\)", FailureClass.CONTROLLER_UNREACHABLE),
+    (
+        r"Unable to contact slurm controller \(connect failure\)",
+        FailureClass.CONTROLLER_UNREACHABLE,
+    ),
     (r"Socket timed out on send/recv operation", FailureClass.CONTROLLER_UNREACHABLE),
     (r"Zero Bytes were transmitted or received", FailureClass.CONTROLLER_UNREACHABLE),
     (r"Slurm backup controller in standby mode", FailureClass.CONTROLLER_UNREACHABLE),
@@ -35,7 +38,10 @@ SENTENCES: Tuple[Tuple[str, FailureClass], ...] = (
     (r"Unable to establish configuration source", FailureClass.NO_CONFIG_SOURCE),
     (r"Could not establish a configuration source", FailureClass.NO_CONFIG_SOURCE),
     (r"Slurm accounting storage is disabled", FailureClass.ACCOUNTING_DISABLED),
-    (r"You are not running a supported accounting_storage plugin", FailureClass.ACCOUNTING_DISABLED),
+    (
+        r"You are not running a supported accounting_storage plugin",
+        FailureClass.ACCOUNTING_DISABLED,
+    ),
     (r"Problem talking to the database(?::.*)?", FailureClass.ACCOUNTING_UNREACHABLE),
     (r"Unable to connect to database(?::.*)?", FailureClass.ACCOUNTING_UNREACHABLE),
     (r"Protocol authentication error", FailureClass.AUTHENTICATION_FAILED),

@@ -116,7 +116,9 @@ class SlurmError(Exception):
 
     def as_result(self) -> Dict[str, Any]:
         """Arguments for ``fail_json``."""
-        text = self.message if not self.remedy else "%s. %s" % (self.message.rstrip("."), self.remedy)
+        text = (
+            self.message if not self.remedy else "%s. %s" % (self.message.rstrip("."), self.remedy)
+        )
         result: Dict[str, Any] = {
             "msg": printable(text),
             "failure_class": self.failure.value,

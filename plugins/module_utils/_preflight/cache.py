@@ -109,7 +109,9 @@ def default_path(user_id: int, home: str, state_home: Optional[str]) -> str:
     if user_id == 0:
         return LOCAL_FACT
     base = state_home if state_home and os.path.isabs(state_home) else ""
-    return os.path.join(base or os.path.join(home, ".local", "state"), "hpcops.slurm", "preflight.json")
+    return os.path.join(
+        base or os.path.join(home, ".local", "state"), "hpcops.slurm", "preflight.json"
+    )
 
 
 class Cache:

@@ -59,9 +59,7 @@ _CONTAINER_IMAGE = (
     "container images are not mapped in v1. A spec with the dispatch.Image extension is refused"
 )
 _NATIVE_REQUEUE = "jobs are submitted with --no-requeue, so Slurm never restarts one on its own"
-_READMISSION_GATE = (
-    "under --no-requeue Slurm never starts an execution on its own authority"
-)
+_READMISSION_GATE = "under --no-requeue Slurm never starts an execution on its own authority"
 _ENDED = "a job that has ended cannot be restarted or requeued under --no-requeue"
 
 
@@ -76,7 +74,9 @@ def capabilities(hold: Support, accounting: Support, kill_wait: str) -> Dict[str
         "NativeRequeue": _declared(no, _NATIVE_REQUEUE),
         "NativeRestart": _declared(no, _NATIVE_REQUEUE),
         "Hold": hold,
-        "PreTerminationSignal": _declared(yes, "SIGTERM, then SIGKILL after KillWait %s" % kill_wait),
+        "PreTerminationSignal": _declared(
+            yes, "SIGTERM, then SIGKILL after KillWait %s" % kill_wait
+        ),
         "AccountingHistory": accounting,
         "AttemptInjection": _declared(yes, "the batch script exports the DISPATCH_* variables"),
         "ReadmissionGate": _declared(no, _READMISSION_GATE),

@@ -35,9 +35,17 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
     Answer,
     FailureClass,
     Reply,
+    SlurmError,
     printable,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import UNKNOWN
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.capabilities import (
+    READ_ONLY,
+    Support,
+)
+
+#: Name of the probe's job.
+JOB_NAME = "hpcops-slurm-preflight"
 
 #: What the collection needs on the host: Slurm's clients, and two of coreutils.
 COMMANDS = ("scontrol", "squeue", "sacct", "sbatch", "scancel", "timeout", "date")
@@ -126,7 +134,9 @@ def controller(controllers: Sequence[Controller]) -> Check:
         remedy = REMEDIES[FailureClass.CONTROLLER_UNREACHABLE]
         return Check(name, Verdict.FAIL, seen, remedy)
     if degraded(found) is Answer.YES:
-        return Check(name, Verdict.WARN, seen, "Bring the controllers that are DOWN back to service")
+        return Check(
+            name, Verdict.WARN, seen, "Bring the controllers that are DOWN back to service"
+        )
     return Check(name, Verdict.PASS, seen)
 
 
@@ -149,18 +159,23 @@ def version(configuration: Configuration) -> Check:
 def environment(removed: Sequence[str]) -> Check:
     """Variables of the user that change Slurm's output or authentication."""
     if not removed:
-        return Check("environment", Verdict.PASS, "no variable changes Slurm's output or authentication")
+        return Check(
+            "environment", Verdict.PASS, "no variable changes Slurm's output or authentication"
+        )
     return Check(
         "environment",
         Verdict.WARN,
-        "set for this user: %s (kept away from the commands of this collection)" % ", ".join(removed),
+        "set for this user: %s (kept away from the commands of this collection)"
+        % ", ".join(removed),
         "Remove them from the login environment of this user: other tools read other rows and columns",
     )
 
 
-def live_configuration(configuration: Configuration) -> Check:
+def live_configuration(configuration: Configuration, error: Optional[SlurmError]) -> Check:
     """Whether the listing was readable, and whether this host has the controller's slurm.conf."""
     name = "live_configuration"
+    if error is not None:
+        return Check(name, Verdict.FAIL, error.message, error.remedy)
     if configuration.unread:
         seen = "%d lines of another form, first: %s" % (
             len(configuration.unread),
@@ -191,7 +206,11 @@ def auth(configuration: Configuration) -> Check:
 
 def credentials(configuration: Configuration) -> Check:
     """How long a credential is accepted."""
-    name, kind, seen = "credential_lifetime", auth_type(configuration), configuration.evidence("AuthInfo")
+    name, kind, seen = (
+        "credential_lifetime",
+        auth_type(configuration),
+        configuration.evidence("AuthInfo"),
+    )
     if kind == UNKNOWN:
         return Check(name, Verdict.UNKNOWN, configuration.evidence("AuthType"))
     if kind not in CREDENTIAL_LIFETIME:
@@ -319,3 +338,22 @@ def of_configuration(
         job_submit_plugins(configuration),
         private_data(configuration),
     ]
+
+
+def probe(job: Optional[str], hold: Support, accounting: Support, trouble: str) -> Check:
+    """Whether the probe ran (``job`` names it then), saw what it looked for, and left nothing."""
+    name = "probe"
+    if trouble:
+        remedy = "Remove it by hand: scancel --user=$USER --name=%s" % JOB_NAME
+        return Check(name, Verdict.FAIL, "a probe job may be left: %s" % trouble, remedy)
+    if job is None and hold.reason == READ_ONLY:
+        return Check(
+            name, Verdict.UNKNOWN, READ_ONLY, "Run once with probe: auto, not in check mode"
+        )
+    if job is None:
+        remedy = "See that this user may submit a job of one task (partition, account, qos)"
+        return Check(name, Verdict.FAIL, hold.reason, remedy if hold.reason else "")
+    unseen = [one.reason for one in (hold, accounting) if one.passing]
+    if unseen:
+        return Check(name, Verdict.UNKNOWN, "%s: %s" % (job, "; ".join(unseen)), "Run again")
+    return Check(name, Verdict.PASS, job)

@@ -50,6 +50,11 @@ class Skew:
         """The upper end in whole seconds, for the landing bound."""
         return math.ceil(self.high)
 
+    def narrowed(self, other: Skew) -> Skew:
+        """What both intervals leave; the other one alone when they exclude each other."""
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        return Skew(low, high) if low <= high else other
+
 
 def skew(sample: Sample, sent: float, received: float) -> Skew:
     """The interval from one sample.
@@ -70,7 +75,9 @@ def check(measured: Optional[Skew], limit: float) -> Check:
     if -limit <= measured.low and measured.high <= limit:
         seen = "slurmctld's clock is within %g s of the Ansible controller's" % limit
         return Check(name, Verdict.PASS, seen)
-    remedy = "Synchronise the clocks of slurmctld's host and of the Ansible controller (chrony, ntpd)"
+    remedy = (
+        "Synchronise the clocks of slurmctld's host and of the Ansible controller (chrony, ntpd)"
+    )
     if measured.low > limit or measured.high < -limit:
         middle = (measured.low + measured.high) / 2
         seen = "slurmctld's clock is about %d s %s the Ansible controller's, limit %g s" % (
@@ -83,4 +90,6 @@ def check(measured: Optional[Skew], limit: float) -> Check:
         math.ceil(measured.high - measured.low),
         limit,
     )
-    return Check(name, Verdict.UNKNOWN, seen, "Run again over a faster connection, or raise the limit")
+    return Check(
+        name, Verdict.UNKNOWN, seen, "Run again over a faster connection, or raise the limit"
+    )

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The controller's share of the module preflight: its clock, and news while sacct is polled."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds import Exchange
+
+display = Display()
+
+
+class ActionModule(ActionBase):
+    """Runs the module in short rounds until the probe's answers are complete."""
+
+    _requires_connection = True
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Result of the last round, with the clock check that only this side can make."""
+        result = super().run(tmp, task_vars)
+        del tmp
+        host = (task_vars or {}).get("inventory_hostname", "host")
+        exchange = Exchange()
+        while True:
+            sent = time.time()
+            answer = self._execute_module(
+                module_args={**self._task.args, "_round": exchange.message()},
+                task_vars=task_vars,
+            )
+            exchange.take(answer.pop("round", None), sent, time.time())
+            if exchange.finished:
+                break
+            if exchange.waiting:
+                display.display(f"[{host}] {exchange.progress()}")
+        exchange.complete(answer)
+        result.update(answer)
+        return result

@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How the action plugin and the module share one preflight in short rounds. Pure.
+
+The module can't tell a person how long it still waits, and the controller's clock is needed after
+the module's answer has come back; so the module runs in rounds, each of which gives the action
+plugin what it needs to go on. Private to the collection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional
+
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.clock import (
+    Sample,
+    Skew,
+    check,
+    skew,
+)
+
+#: Seconds that one round may wait for sacct.
+ROUND = 6.0
+
+
+@dataclass(frozen=True)
+class Message:
+    """What the action plugin tells a round.
+
+    ``state`` is what the round before left over, ``skew`` what is known about the clocks, and
+    ``wait`` the seconds that this round may wait.
+    """
+
+    state: Optional[Dict[str, Any]]
+    skew: Optional[Skew]
+    wait: float
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> Message:
+        """The message from the module's hidden option."""
+        ends = value.get("skew")
+        return cls(
+            state=value.get("state"),
+            skew=Skew(float(ends[0]), float(ends[1])) if ends else None,
+            wait=float(value.get("wait", 0)),
+        )
+
+
+class Exchange:
+    """The action plugin's side: what to send next, what came back, and what to show."""
+
+    def __init__(self) -> None:
+        self.finished = False
+        self._part: Dict[str, Any] = {}
+        self._skew: Optional[Skew] = None
+
+    def message(self) -> Dict[str, Any]:
+        """The hidden option of the next round."""
+        ends: Optional[List[float]] = [self._skew.low, self._skew.high] if self._skew else None
+        return {"state": self._part.get("state"), "skew": ends, "wait": ROUND}
+
+    def take(self, part: Optional[Dict[str, Any]], sent: float, received: float) -> None:
+        """Read what a round left over; without anything, the module has ended early."""
+        self._part = part or {}
+        self.finished = self._part.get("finished", True)
+        clock = self._part.get("clock")
+        if clock:
+            seen = skew(Sample(**clock), sent, received)
+            self._skew = seen if self._skew is None else self._skew.narrowed(seen)
+
+    def progress(self) -> str:
+        """One line for the person who waits."""
+        return (
+            "preflight: probe job %s is cancelled, waiting for its row in sacct: %.0f s of %s s"
+            % (
+                self._part.get("job_id"),
+                self._part.get("waited", 0),
+                self._part.get("limit"),
+            )
+        )
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is something to wait for, and so something to tell."""
+        return not self.finished and bool(self._part.get("waiting"))
+
+    def complete(self, answer: Dict[str, Any]) -> None:
+        """Put the clock's check into the facts of a module's result."""
+        facts = answer.get("ansible_facts", {}).get("slurm_preflight")
+        if not facts:
+            return
+        judged = check(self._skew, float(self._part.get("clock_skew_max", 0))).as_fact()
+        facts["checks"] = [
+            judged if one["name"] == "clock_skew" else one for one in facts["checks"]
+        ]
