@@ -209,6 +209,7 @@ import os
 import pwd
 import signal
 import socket
+from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -228,7 +229,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.probe impo
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds import Message
 
 
-def options() -> dict:
+def options() -> Dict[str, Dict[str, Any]]:
     return {
         **slurm_options(),
         "probe": {"type": "str", "choices": ["auto", "always", "never"], "default": "auto"},
@@ -284,7 +285,7 @@ def main() -> None:
         module.fail_json(msg="Interrupted by %s; the probe's job was removed" % name)
     for text in ended.warnings:
         module.warn(text)
-    result = {"changed": ended.changed, "round": ended.part}
+    result: Dict[str, Any] = {"changed": ended.changed, "round": ended.part}
     if ended.facts is not None:
         result["ansible_facts"] = {"slurm_preflight": ended.facts}
     if ended.error is not None:

@@ -79,7 +79,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Controller:
-    """One line of ``scontrol ping``: role (primary, backup, backup1 …), host, and whether it is up."""
+    """One line of ``scontrol ping``: role (primary, backup, backup1 …), host, and if it is up."""
 
     role: str
     host: str

@@ -56,18 +56,27 @@ REMEDIES: Dict[FailureClass, str] = {
         "Look at slurmctld on its host (systemctl status slurmctld) and at the network between"
         " this host and it; then run again"
     ),
-    FailureClass.CONTROLLER_BUSY: "Run again later, or raise the limits of rl_enable in SlurmctldParameters",
+    FailureClass.CONTROLLER_BUSY: (
+        "Run again later, or raise the limits of rl_enable in SlurmctldParameters"
+    ),
     FailureClass.NO_CONFIG_SOURCE: (
-        "Install slurm.conf on this host, run sackd or slurmd in configless mode, or name the file with slurm_conf"
+        "Install slurm.conf on this host, run sackd or slurmd in configless mode,"
+        " or name the file with slurm_conf"
     ),
     FailureClass.ACCOUNTING_UNREACHABLE: (
-        "Look at slurmdbd on AccountingStorageHost (systemctl status slurmdbd) and at its database; then run again"
+        "Look at slurmdbd on AccountingStorageHost (systemctl status slurmdbd) and at its database;"
+        " then run again"
     ),
-    FailureClass.ACCOUNTING_DISABLED: "Set AccountingStorageType=accounting_storage/slurmdbd and run slurmdbd",
+    FailureClass.ACCOUNTING_DISABLED: (
+        "Set AccountingStorageType=accounting_storage/slurmdbd and run slurmdbd"
+    ),
     FailureClass.AUTHENTICATION_FAILED: (
-        "Look at munged (or sackd, with auth/slurm) on this host, at its key, and at the clocks of both hosts"
+        "Look at munged (or sackd, with auth/slurm) on this host, at its key,"
+        " and at the clocks of both hosts"
     ),
-    FailureClass.COMMAND_MISSING: "Install Slurm's client commands on this host and put them on PATH",
+    FailureClass.COMMAND_MISSING: (
+        "Install Slurm's client commands on this host and put them on PATH"
+    ),
 }
 
 

@@ -24,7 +24,7 @@ ROUNDING = 1
 
 @dataclass(frozen=True)
 class LandingBound:
-    """``seconds`` from the deadline on; 0 when no bound is known; None when it could not be read."""
+    """``seconds`` from the deadline on; 0: no bound is known; None: it could not be read."""
 
     seconds: Optional[int]
     reason: str
@@ -56,7 +56,7 @@ def credential_lifetime(configuration: Configuration) -> Optional[int]:
     if default is None or info == UNKNOWN:
         return None
     for part in (info or "").split(","):
-        name, equals, number = part.strip().partition("=")
+        name, _equals, number = part.strip().partition("=")
         if name.lower() == "ttl":
             ok = re.match(r"\d{1,6}\Z", number, re.ASCII) and int(number) > 0
             return int(number) if ok else None

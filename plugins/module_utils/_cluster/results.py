@@ -92,7 +92,7 @@ class Reply:
 
 
 class SlurmError(Exception):
-    """Nothing can be said: carries the class of the failure, what was run, what came back, what to do."""
+    """Nothing can be said: the class of the failure, what was run, what came back, what to do."""
 
     def __init__(
         self,

@@ -105,7 +105,7 @@ def read_entry(entry: Any) -> Optional[Answers]:
 
 
 def default_path(user_id: int, home: str, state_home: Optional[str]) -> str:
-    """Where the cache lies: Ansible's local facts for root, the user's state directory otherwise."""
+    """Where the cache lies: Ansible's local facts for root, the user's state directory else."""
     if user_id == 0:
         return LOCAL_FACT
     base = state_home if state_home and os.path.isabs(state_home) else ""

@@ -167,7 +167,7 @@ def environment(removed: Sequence[str]) -> Check:
         Verdict.WARN,
         "set for this user: %s (kept away from the commands of this collection)"
         % ", ".join(removed),
-        "Remove them from the login environment of this user: other tools read other rows and columns",
+        "Remove them from this user's login environment: other tools read other rows and columns",
     )
 
 
@@ -188,7 +188,9 @@ def live_configuration(configuration: Configuration, error: Optional[SlurmError]
         configuration.evidence("HASH_VAL"),
     )
     if str(configuration.text("HASH_VAL")).startswith("Different"):
-        remedy = "Put the controller's slurm.conf on this host: another AuthInfo changes how late writes land"
+        remedy = (
+            "Put the controller's slurm.conf on this host: AuthInfo decides how late writes land"
+        )
         return Check(name, Verdict.WARN, seen, remedy)
     return Check(name, Verdict.PASS, seen)
 
@@ -307,7 +309,7 @@ def job_submit_plugins(configuration: Configuration) -> Check:
         return Check(name, Verdict.UNKNOWN, seen)
     if not plugins:
         return Check(name, Verdict.PASS, seen)
-    remedy = "See that the plug-ins let hold, release and requeue pass: their refusals are unknown outcomes"
+    remedy = "See that they let hold, release and requeue pass: a refusal of theirs proves nothing"
     return Check(name, Verdict.WARN, seen, remedy)
 
 
@@ -319,7 +321,9 @@ def private_data(configuration: Configuration) -> Check:
         return Check(name, Verdict.UNKNOWN, seen)
     if "jobs" not in (one.lower() for one in hidden):
         return Check(name, Verdict.PASS, seen)
-    remedy = "Make this user a Slurm operator, or act on its own jobs only: a hidden job looks like one that is gone"
+    remedy = (
+        "Make this user a Slurm operator, or act on its own jobs: hidden jobs look like gone ones"
+    )
     return Check(name, Verdict.WARN, seen, remedy)
 
 

@@ -64,6 +64,7 @@ def wait_for_row(
 def look(run: Run, configuration: Configuration, started: Started, last: bool) -> Optional[Support]:
     """One look at sacct; None while it shows no row that tells, unless it is the last one."""
     job_id = parse_job_id(started.job_id)
+    answer: Optional[Support]
     try:
         latest = Accounting(run).histories([job_id])[started.job_id].latest
     except SlurmError as error:

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One round of a preflight: read, probe or take the cached answers, judge. Private to the collection."""
+"""One round of a preflight: read, probe or take the cached answers, judge.
+
+Private to the collection.
+"""
 
 from __future__ import annotations
 
@@ -191,9 +194,14 @@ class Preflight:
         skew = self.message.skew
         unmeasured = skew is None and self.clock is not None
         if started.accounting is None or unmeasured:
-            waiting = {"waiting": started.accounting is None, "waited": round(waited, 1)}
-            waiting.update(limit=limit(configuration), job_id=started.job_id)
-            return self._part(finished=False, state=_state(started), **waiting)
+            return self._part(
+                finished=False,
+                state=_state(started),
+                waiting=started.accounting is None,
+                waited=round(waited, 1),
+                limit=limit(configuration),
+                job_id=started.job_id,
+            )
         answers = Answers(
             key=self._key(configuration),
             ran_at=started.ran_at,
