@@ -18,10 +18,13 @@ attributes:
     description: A second run with the same options, on an unchanged cluster, changes nothing.
   action:
     description: A part of this runs on the Ansible controller, in an action plugin of the same name.
+    support: none
   async:
     description: Can be used with the C(async) keyword.
+    support: full
   platform:
     description: Systems that it runs on.
+    support: full
     platforms: posix
 """
 
