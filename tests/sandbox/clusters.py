@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -57,7 +56,7 @@ def execute(name: str, user: str, command: Sequence[str]) -> NoReturn:
     if not _seems_running(name):
         _check_running(name)
     flags = ["--interactive"]
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if os.isatty(0) and os.isatty(1):
         flags.append("--tty")
     argv = [
         "podman",
