@@ -12,6 +12,8 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
+from dataclasses import dataclass
 from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import Reply
@@ -109,6 +111,44 @@ class Commands:
             status = 127 if isinstance(error, FileNotFoundError) else 126
             return Reply(argv, status, b"", str(error).encode(), not_started=True)
         return _finish(process, argv, limit, text_in)
+
+    def run_detached(self, argv: Tuple[str, ...], patience: float) -> Detached:
+        """Start a program that goes on when this process dies, and wait for its end.
+
+        It has a session and files of its own. ``patience`` in seconds; a program that has not ended
+        by then goes on, and its status is None.
+        """
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            try:
+                process = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    env=self.environment,
+                    cwd="/",
+                    start_new_session=True,
+                )
+            except OSError as error:
+                return Detached(127, b"", str(error).encode(), not_started=True)
+            status: Optional[int] = None
+            try:
+                status = process.wait(timeout=patience)
+            except subprocess.TimeoutExpired:
+                pass
+            out.seek(0)
+            err.seek(0)
+            return Detached(status, out.read(), err.read())
+
+
+@dataclass(frozen=True)
+class Detached:
+    """How a detached program ended: its status (negative: a signal, None: not seen), its output."""
+
+    status: Optional[int]
+    stdout: bytes
+    stderr: bytes
+    not_started: bool = False
 
 
 def _finish(

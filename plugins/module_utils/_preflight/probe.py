@@ -47,7 +47,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.hold import (
     place_arguments,
     release,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import Outcome
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.judge import Proof
 
 COMMENT_START = "hpcops.slurm preflight probe"
 
@@ -56,6 +56,9 @@ COMMENT_START = "hpcops.slurm preflight probe"
 LONGEST_LIFE = 900
 
 INSTANCE, STALE_INSTANCE = 1, 2
+
+#: Seconds within which the release that has to be refused may be started.
+RELEASE_TTL = 60
 
 #: Failures that tell nothing about what a cluster can do.
 _NO_ANSWER = frozenset((FailureClass.AUTHENTICATION_FAILED, FailureClass.COMMAND_MISSING))
@@ -207,11 +210,12 @@ class HoldProbe:
 
     def refuses_stale(self) -> Optional[Support]:
         """A release that names another instance is refused."""
-        try:
-            outcome = release(self.run, self.job_id, STALE_INSTANCE)
-        except SlurmError as error:
-            return _unseen("a stale release changed the hold: %s" % error.message)
-        return None if outcome is Outcome.STALE else probed(Answer.NO, NOT_REFUSED)
+        known = release(self.run, self.job_id, STALE_INSTANCE, RELEASE_TTL)
+        if known.proof is Proof.WITHHELD:
+            return None
+        if known.proof is Proof.ANSWERED:
+            return probed(Answer.NO, NOT_REFUSED)
+        return _unseen("a stale release changed the hold: %s" % known.message)
 
     def unchanged(self) -> Optional[Support]:
         """The refusal left the hold as it was."""

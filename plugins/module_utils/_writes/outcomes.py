@@ -1,13 +1,10 @@
 # SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is known about one job after a write. Private to the collection."""
+"""What is known about one job after a write. Pure. Private to the collection."""
 
 from __future__ import annotations
 
 from enum import Enum
-
-from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import UNKNOWN
-from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.hold import Instance
 
 
 class Outcome(str, Enum):
@@ -18,16 +15,39 @@ class Outcome(str, Enum):
     REJECTED = "rejected"
     NOT_FOUND = "not_found"
     STALE = "stale"
+    EXPIRED = "expired"
+    NOT_RUN = "not_run"
+    NOT_APPLIED = "not_applied"
+    UNSUPPORTED = "unsupported"
     UNKNOWN = "unknown"
 
 
-def planned_release(in_place: Instance, named: int) -> Outcome:
-    """What a release of the instance ``named`` is, given the one in place.
+#: Outcomes that are what was asked for.
+GOOD = frozenset((Outcome.APPLIED, Outcome.UNCHANGED))
 
-    APPLIED means that the release may be sent; every other outcome that nothing is sent.
-    """
-    if in_place == UNKNOWN:
-        return Outcome.UNKNOWN
-    if in_place is None:
-        return Outcome.UNCHANGED
-    return Outcome.APPLIED if in_place == named else Outcome.STALE
+#: Outcomes of a job that left a selection in the meantime: reported, and no failure there.
+LEFT = frozenset((Outcome.REJECTED, Outcome.NOT_FOUND))
+
+
+class Call(str, Enum):
+    """The kinds of scontrol calls that write."""
+
+    HOLD = "hold"
+    RELEASE = "release"
+    SET_BIT = "set_bit"
+    REQUEUE = "requeue"
+    CLEAR_BIT = "clear_bit"
+    OPEN = "open"
+
+
+class Status(int, Enum):
+    """Statuses of a call that mean something by themselves."""
+
+    SUCCESS = 0
+    ERROR = 1
+    #: The script's own check found the deadline passed; the call was not started (EX_TEMPFAIL).
+    EXPIRED = 75
+    #: The script's own check found nothing that the call may be sent for; it was not started.
+    NOTHING_TO_SEND = 76
+    NOT_EXECUTABLE = 126
+    NOT_THERE = 127
