@@ -60,6 +60,12 @@ FIELDS = (
     "Name",
     "Comment",
 )
+#: What a result holds of a record, beside its ids and its state.
+_RESULT = tuple(
+    """array_job_id array_task_id het_job_id het_offset reason eligible_time start_time end_time
+    submit_time requeue restarts priority nice exit_code batch time_limit user account partition
+    qos reservation node_list name comment gate hold_kind hold_instance""".split()
+)
 _ABSENT = frozenset(("N/A", ""))
 _NULL = "(null)"
 
@@ -142,48 +148,8 @@ class JobRecord:
 
     def as_result(self) -> Dict[str, Any]:
         """JSON-safe values for a module's result."""
-        exits = self.exit_code
-        return {
-            "job_id": self.id_text,
-            "raw_id": self.job_id,
-            "array_job_id": self.array_job_id,
-            "array_task_id": self.array_task_id,
-            "het_job_id": self.het_job_id,
-            "het_offset": self.het_offset,
-            "state": self.state.word,
-            "state_flags": [printable(flag) for flag in self.state.flags],
-            "raw_state": printable(self.state.raw),
-            "coarse_state": self.state.coarse.value,
-            "live": self.state.live.value,
-            "succeeded": self.state.succeeded.value,
-            "reason": printable(self.reason),
-            "eligible_time": self.eligible_time,
-            "start_time": self.start_time,
-            "end_time": self.end_time,
-            "submit_time": self.submit_time,
-            "requeue": self.requeue.value,
-            "restarts": self.restarts,
-            "priority": self.priority,
-            "nice": self.nice,
-            "exit_code": (
-                {"status": exits.status, "signal": exits.signal}
-                if isinstance(exits, ExitCode)
-                else exits
-            ),
-            "batch": self.batch.value,
-            "time_limit": self.time_limit,
-            "user": printable(self.user),
-            "account": printable(self.account),
-            "partition": printable(self.partition),
-            "qos": printable(self.qos),
-            "reservation": printable(self.reservation),
-            "node_list": printable(self.node_list),
-            "name": printable(self.name),
-            "comment": None if self.comment is None else printable(self.comment),
-            "gate": self.gate.value,
-            "hold_kind": None if self.hold_kind is None else self.hold_kind.value,
-            "hold_instance": self.hold_instance,
-        }
+        values = {name: fields.plain(getattr(self, name)) for name in _RESULT}
+        return {"job_id": self.id_text, "raw_id": self.job_id, **self.state.as_result(), **values}
 
 
 def record_from(values: Sequence[str], extra: Sequence[str] = ()) -> JobRecord:
