@@ -21,7 +21,6 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.exits import (
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.fields import Moment
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.hosts import expand_hosts
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import (
-    MAX_JOB_ID,
     IdKind,
     JobId,
     task_spans,
@@ -68,6 +67,8 @@ _RESULT = tuple(
 )
 _ABSENT = frozenset(("N/A", ""))
 _NULL = "(null)"
+#: MAX_FED_JOB_ID (slurm/slurm.h): no job has this number or a larger one.
+_NO_JOB = 0xFFFFFFFD
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,9 @@ class JobRecord:
     Times are epoch seconds, None (not set) or "unknown"; limits are seconds, None, "infinite" or
     "unknown". ``job_id`` is the record's own number; the tasks of an array that have not been split
     off share the array's. ``comment`` is None for a job without one (and for a job whose comment is
-    the text ``(null)``, which squeue prints for both). ``extra`` holds the text of fields asked for
-    beside :data:`FIELDS`, by name. Texts can hold surrogate escapes: print them with
-    :func:`printable`.
+    the text ``(null)``, which squeue prints for both); an account, QOS or reservation that isn't
+    there is "". ``extra`` holds the text of fields asked for beside :data:`FIELDS`, by name. Texts
+    can hold surrogate escapes: print them with :func:`printable`.
     """
 
     job_id: int
@@ -180,15 +181,19 @@ def record_from(values: Sequence[str], extra: Sequence[str] = ()) -> JobRecord:
         batch=fields.flag(row["BatchFlag"]),
         time_limit=fields.limit(row["TimeLimit"]),
         user=row["UserName"],
-        account=row["Account"],
+        account=_name(row["Account"]),
         partition=row["Partition"],
-        qos=row["QOS"],
-        reservation=row["Reservation"],
+        qos=_name(row["QOS"]),
+        reservation=_name(row["Reservation"]),
         node_list=row["NodeList"],
         name=row["Name"],
         comment=None if row["Comment"] == _NULL else row["Comment"],
         extra=dict(zip(extra, values[len(FIELDS) :])),
     )
+
+
+def _name(text: str) -> str:
+    return "" if text == _NULL else text
 
 
 def _array_tasks(text: str) -> Tuple[range, ...]:
@@ -197,7 +202,7 @@ def _array_tasks(text: str) -> Tuple[range, ...]:
 
 def _job_number(text: str) -> int:
     number = _optional_number(text)
-    if number is None or not 0 < number <= MAX_JOB_ID:
+    if not number or number >= _NO_JOB:
         raise ValueError("not a job's number: %r" % (printable(text),))
     return number
 
