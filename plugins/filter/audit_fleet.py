@@ -21,8 +21,9 @@ options:
     elements: str
     required: true
   reports:
-    description: The reports, by inventory name.
-    type: dict
+    description: The reports, in any order.
+    type: list
+    elements: dict
     required: true
 """
 
@@ -32,9 +33,8 @@ EXAMPLES = r"""
     fleet: "{{ ansible_play_hosts_all | hpcops.slurm.audit_fleet(reports=reports) }}"
   vars:
     reports: >-
-      {{ dict(ansible_play_hosts_all
-              | zip(ansible_play_hosts_all
-                    | map('extract', hostvars, 'capability_audit_report'))) }}
+      {{ ansible_play_hosts_all | map('extract', hostvars, 'capability_audit_report')
+         | select('defined') }}
 """
 
 RETURN = r"""
@@ -56,10 +56,11 @@ def audit_fleet(hosts: object, reports: object) -> dict[str, object]:
     """The fleet's report as data."""
     if not isinstance(hosts, Sequence) or isinstance(hosts, str):
         raise AnsibleFilterError("hpcops.slurm.audit_fleet: the hosts are not a list")
-    if not isinstance(reports, Mapping):
-        raise AnsibleFilterError("hpcops.slurm.audit_fleet: the reports are not a dictionary")
+    if not isinstance(reports, Sequence) or isinstance(reports, str):
+        raise AnsibleFilterError("hpcops.slurm.audit_fleet: the reports are not a list")
+    by_host = {str(one.get("host")): one for one in reports if isinstance(one, Mapping)}
     try:
-        data = as_data(fleet([str(host) for host in hosts], reports))
+        data = as_data(fleet([str(host) for host in hosts], by_host))
     except ValueError as error:
         raise AnsibleFilterError(
             "hpcops.slurm.audit_fleet: a report is not one of audit_judge: %s" % error

@@ -113,6 +113,8 @@ def environment() -> dict[str, str]:
         **os.environ,
         "CONTAINERS_CONF": str(STATE / "containers.conf"),
         "LC_ALL": "C.UTF-8",
+        # Said by podman 5 on each call, in the midst of what a command in the cluster prints.
+        "PODMAN_IGNORE_CGROUPSV1_WARNING": "1",
         "PATH": f"{path}:/usr/sbin:/sbin",
     }
 

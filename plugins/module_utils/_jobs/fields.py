@@ -9,15 +9,20 @@ know, "infinite" for no limit; none of them is a number.
 from __future__ import annotations
 
 import re
-from typing import Union
+from enum import Enum
+from typing import Any, Union
 
-from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import Answer
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
+    Answer,
+    printable,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import (
     INFINITE,
     UNKNOWN,
     Limit,
     clock_seconds,
 )
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.exits import ExitCode
 
 #: Epoch seconds, None (not set), or "unknown".
 Moment = Union[int, None, str]
@@ -71,3 +76,14 @@ def number(text: str) -> Limit:
 def flag(text: str) -> Answer:
     """A flag printed as 0 or 1; anything else is unknown. Never raises."""
     return {"0": Answer.NO, "1": Answer.YES}.get(text, Answer.UNKNOWN)
+
+
+def plain(value: Any) -> Any:
+    """A record's value as JSON has it: words for enums, printable text, a mapping for exits."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, ExitCode):
+        return {"status": value.status, "signal": value.signal}
+    return value

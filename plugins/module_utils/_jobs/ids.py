@@ -16,11 +16,12 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
     printable,
 )
 
-#: Largest id that Slurm's own reader takes (unfmt_job_id_string() in
-#: src/common/slurm_protocol_defs.c refuses MAX_FED_JOB_ID, 0xfffffffd, and above). An id of one
-#: cluster ends at MaxJobId, 67043328 unless slurm.conf(5) says otherwise; the bits above 25 carry
-#: the cluster in a federation.
-MAX_JOB_ID = 0xFFFFFFFD - 1
+#: Largest id that a job is looked up or changed by. Slurm's own limit is 0xfffffffc
+#: (MAX_FED_JOB_ID in slurm/slurm.h), but squeue of 24.11 and older reads ids into an int and ends a
+#: whole list with an error for one beyond (seen on 22.05.8 and 24.11.5). An id of one cluster ends
+#: at MaxJobId, 67043328 unless slurm.conf(5) says otherwise; the bits above 25 carry the cluster
+#: in a federation.
+MAX_JOB_ID = 0x7FFFFFFF
 #: MaxArraySize is at most 4000001 (src/common/read_config.c), and tasks are numbered from 0.
 MAX_TASK_ID = 4000000
 #: MAX_HET_JOB_COMPONENTS is 128 (slurm/slurm.h), and components are numbered from 0.

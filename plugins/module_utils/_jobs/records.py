@@ -21,7 +21,6 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.exits import (
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.fields import Moment
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.hosts import expand_hosts
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import (
-    MAX_JOB_ID,
     IdKind,
     JobId,
     task_spans,
@@ -60,8 +59,16 @@ FIELDS = (
     "Name",
     "Comment",
 )
+#: What a result holds of a record, beside its ids and its state.
+_RESULT = tuple(
+    """array_job_id array_task_id het_job_id het_offset reason eligible_time start_time end_time
+    submit_time requeue restarts priority nice exit_code batch time_limit user account partition
+    qos reservation node_list name comment gate hold_kind hold_instance""".split()
+)
 _ABSENT = frozenset(("N/A", ""))
 _NULL = "(null)"
+#: MAX_FED_JOB_ID (slurm/slurm.h): no job has this number or a larger one.
+_NO_JOB = 0xFFFFFFFD
 
 
 @dataclass(frozen=True)
@@ -71,9 +78,9 @@ class JobRecord:
     Times are epoch seconds, None (not set) or "unknown"; limits are seconds, None, "infinite" or
     "unknown". ``job_id`` is the record's own number; the tasks of an array that have not been split
     off share the array's. ``comment`` is None for a job without one (and for a job whose comment is
-    the text ``(null)``, which squeue prints for both). ``extra`` holds the text of fields asked for
-    beside :data:`FIELDS`, by name. Texts can hold surrogate escapes: print them with
-    :func:`printable`.
+    the text ``(null)``, which squeue prints for both); an account, QOS or reservation that isn't
+    there is "". ``extra`` holds the text of fields asked for beside :data:`FIELDS`, by name. Texts
+    can hold surrogate escapes: print them with :func:`printable`.
     """
 
     job_id: int
@@ -142,48 +149,8 @@ class JobRecord:
 
     def as_result(self) -> Dict[str, Any]:
         """JSON-safe values for a module's result."""
-        exits = self.exit_code
-        return {
-            "job_id": self.id_text,
-            "raw_id": self.job_id,
-            "array_job_id": self.array_job_id,
-            "array_task_id": self.array_task_id,
-            "het_job_id": self.het_job_id,
-            "het_offset": self.het_offset,
-            "state": self.state.word,
-            "state_flags": [printable(flag) for flag in self.state.flags],
-            "raw_state": printable(self.state.raw),
-            "coarse_state": self.state.coarse.value,
-            "live": self.state.live.value,
-            "succeeded": self.state.succeeded.value,
-            "reason": printable(self.reason),
-            "eligible_time": self.eligible_time,
-            "start_time": self.start_time,
-            "end_time": self.end_time,
-            "submit_time": self.submit_time,
-            "requeue": self.requeue.value,
-            "restarts": self.restarts,
-            "priority": self.priority,
-            "nice": self.nice,
-            "exit_code": (
-                {"status": exits.status, "signal": exits.signal}
-                if isinstance(exits, ExitCode)
-                else exits
-            ),
-            "batch": self.batch.value,
-            "time_limit": self.time_limit,
-            "user": printable(self.user),
-            "account": printable(self.account),
-            "partition": printable(self.partition),
-            "qos": printable(self.qos),
-            "reservation": printable(self.reservation),
-            "node_list": printable(self.node_list),
-            "name": printable(self.name),
-            "comment": None if self.comment is None else printable(self.comment),
-            "gate": self.gate.value,
-            "hold_kind": None if self.hold_kind is None else self.hold_kind.value,
-            "hold_instance": self.hold_instance,
-        }
+        values = {name: fields.plain(getattr(self, name)) for name in _RESULT}
+        return {"job_id": self.id_text, "raw_id": self.job_id, **self.state.as_result(), **values}
 
 
 def record_from(values: Sequence[str], extra: Sequence[str] = ()) -> JobRecord:
@@ -214,15 +181,19 @@ def record_from(values: Sequence[str], extra: Sequence[str] = ()) -> JobRecord:
         batch=fields.flag(row["BatchFlag"]),
         time_limit=fields.limit(row["TimeLimit"]),
         user=row["UserName"],
-        account=row["Account"],
+        account=_name(row["Account"]),
         partition=row["Partition"],
-        qos=row["QOS"],
-        reservation=row["Reservation"],
+        qos=_name(row["QOS"]),
+        reservation=_name(row["Reservation"]),
         node_list=row["NodeList"],
         name=row["Name"],
         comment=None if row["Comment"] == _NULL else row["Comment"],
         extra=dict(zip(extra, values[len(FIELDS) :])),
     )
+
+
+def _name(text: str) -> str:
+    return "" if text == _NULL else text
 
 
 def _array_tasks(text: str) -> Tuple[range, ...]:
@@ -231,7 +202,7 @@ def _array_tasks(text: str) -> Tuple[range, ...]:
 
 def _job_number(text: str) -> int:
     number = _optional_number(text)
-    if number is None or not 0 < number <= MAX_JOB_ID:
+    if not number or number >= _NO_JOB:
         raise ValueError("not a job's number: %r" % (printable(text),))
     return number
 

@@ -77,6 +77,12 @@ FIELDS = (
 #: Not known to 22.05, which refuses the whole call for it.
 RESTARTS = "Restarts"
 
+#: What a result holds of an execution, beside its ids and its state.
+_RESULT = tuple(
+    """ended exit_code submit_time eligible_time start_time end_time elapsed time_limit user group
+    account partition node_list reason name comment restarts""".split()
+)
+
 #: The window, spelt without a time zone. sacct(1) begins it at midnight unless ids are given, and
 #: always ends it at the "now" of the host that asks, whose clock may be behind: a job submitted
 #: since then would be hidden. uts1000000 is the earliest time that parse_time() takes as a number.
@@ -135,37 +141,9 @@ class Execution:
 
     def as_result(self) -> Dict[str, Any]:
         """JSON-safe values for a module's result."""
-        exits = self.exit_code
-        return {
-            "job_id": printable(self.id.text),
-            "raw_id": self.job_id,
-            "execution": self.restarts,
-            "ended": self.ended.value,
-            "state": self.state.word,
-            "state_flags": [printable(flag) for flag in self.state.flags],
-            "raw_state": printable(self.state.raw),
-            "coarse_state": self.state.coarse.value,
-            "cancelled_by_uid": self.state.by_uid,
-            "exit_code": (
-                {"status": exits.status, "signal": exits.signal}
-                if isinstance(exits, ExitCode)
-                else exits
-            ),
-            "submit_time": self.submit_time,
-            "eligible_time": self.eligible_time,
-            "start_time": self.start_time,
-            "end_time": self.end_time,
-            "elapsed": self.elapsed,
-            "time_limit": self.time_limit,
-            "user": printable(self.user),
-            "group": printable(self.group),
-            "account": printable(self.account),
-            "partition": printable(self.partition),
-            "node_list": printable(self.node_list),
-            "reason": printable(self.reason),
-            "name": printable(self.name),
-            "comment": printable(self.comment),
-        }
+        values = {name: fields.plain(getattr(self, name)) for name in _RESULT}
+        ids = {"job_id": printable(self.id.text), "raw_id": self.job_id}
+        return {**ids, **self.state.as_result(), **values}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import Dict, FrozenSet, List, Optional, Tuple
+from typing import Any, Dict, FrozenSet, List, Optional, Tuple
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import Answer, printable
 
@@ -121,6 +121,19 @@ class JobState:
         if self.base is None or self.base in _NOT_ENDED:
             return Answer.UNKNOWN
         return Answer.NO
+
+    def as_result(self) -> Dict[str, Any]:
+        """JSON-safe values for a module's result."""
+        return {
+            "state": self.word,
+            "state_flags": [printable(flag) for flag in self.flags],
+            "raw_state": printable(self.raw),
+            "coarse_state": self.coarse.value,
+            "live": self.live.value,
+            "succeeded": self.succeeded.value,
+            "cancelled_by_uid": self.by_uid,
+            "state_warnings": list(self.warnings),
+        }
 
 
 @lru_cache(maxsize=1024)

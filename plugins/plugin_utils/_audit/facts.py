@@ -8,10 +8,12 @@ about its form is taken for granted: what can't be read is unknown. Private to t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.capabilities import Source
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.text import clipped
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.words import (
     CAPABILITIES,
@@ -29,6 +31,12 @@ INFINITE = "infinite"
 #: A value as a report has it: texts are visible; "unknown", "infinite", "unbounded" are words.
 Scalar = str | int | float | bool | None
 Value = Scalar | tuple[Scalar, ...]
+
+#: Instants from here on are none: 9999-12-31.
+LATEST = 253402214400
+
+#: Where an answer can come from.
+SOURCES = tuple(one.value for one in Source)
 
 #: The declared windows, as ``polled_loss.state``.
 POLLED = ("state", "cause", "exit_code", "execution")
@@ -88,9 +96,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Probe:
-    """The probe behind the probed answers: instants as ISO-8601 texts, None when there was none."""
+    """The probe behind the probed answers. None when there was none; ``skew`` is in seconds."""
 
     ran_at: str | None = None
+    ran_at_epoch: int | None = None
     valid_until: str | None = None
     job_id: str | None = None
     user: str = UNKNOWN
@@ -183,7 +192,9 @@ def value_of(value: object) -> Value:
 
 
 def _scalar(value: object) -> Scalar:
-    if value is None or isinstance(value, (bool, int, float)):
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
         return value
     return clipped(value)
 
@@ -232,7 +243,7 @@ def _support(data: Mapping[str, object], key: str = "name") -> Support:
     return Support(
         name=_text(data, key),
         support=_answer(data.get("support")),
-        source=_text(data, "source"),
+        source=_text(data, "source") if data.get("source") in SOURCES else UNKNOWN,
         reason=clipped(data.get("reason")),
     )
 
@@ -260,15 +271,16 @@ def _check(data: Mapping[str, object]) -> Check:
         title=clipped(data.get("title")) or check_words(name).title,
         verdict=Verdict(verdict) if verdict in words else Verdict.UNKNOWN,
         evidence=clipped(data.get("evidence")),
-        remedy=clipped(data.get("remedy")),
+        remedy=clipped(data.get("remedy")).rstrip("."),
     )
 
 
 def _probe(data: Mapping[str, object]) -> Probe:
-    job = data.get("job_id")
+    job, ran_at = data.get("job_id"), _epoch(data.get("ran_at"))
     return Probe(
-        ran_at=_instant(data.get("ran_at")),
-        valid_until=_instant(data.get("valid_until")),
+        ran_at=_instant(ran_at),
+        ran_at_epoch=ran_at,
+        valid_until=_instant(_epoch(data.get("valid_until"))),
         job_id=None if job is None else clipped(job),
         user=_text(data, "user"),
         host=_text(data, "host"),
@@ -276,14 +288,16 @@ def _probe(data: Mapping[str, object]) -> Probe:
     )
 
 
-def _instant(value: object) -> str | None:
-    """Epoch seconds as an ISO-8601 text; None for anything that is not an instant."""
+def _epoch(value: object) -> int | None:
+    """Whole epoch seconds; None for anything that is not an instant of this era."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    try:
-        return iso(datetime.fromtimestamp(int(value), tz=UTC))
-    except (OverflowError, OSError, ValueError):
-        return None
+    return int(value) if 0 <= value < LATEST else None
+
+
+def _instant(value: int | None) -> str | None:
+    """Epoch seconds as an ISO-8601 text."""
+    return None if value is None else iso(datetime.fromtimestamp(value, tz=UTC))
 
 
 def iso(instant: datetime) -> str:

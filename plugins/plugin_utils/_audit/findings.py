@@ -10,7 +10,7 @@ by ``scontrol reconfigure``. Private to the collection.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.facts import (
     UNKNOWN,
@@ -19,7 +19,7 @@ from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.facts import (
     Support,
 )
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.policy import Policy
-from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.values import text_of
+from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.values import slurm_text
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.words import (
     CAPABILITY_PREFIX,
     CHECKS,
@@ -40,9 +40,10 @@ class Judged:
     evidence: str
     wanted: str
     remedy: str = ""
+    follows: bool = False
 
 
-_ANSWER_REMEDY = "See the findings about the preflight and the controller: nothing could be read"
+_FOLLOWS_REMEDY = "This follows from the findings about the preflight and the controller"
 
 
 def judged(facts: Facts, policy: Policy, failure: str) -> list[Judged]:
@@ -63,7 +64,15 @@ def judged(facts: Facts, policy: Policy, failure: str) -> list[Judged]:
         elif check is not None:
             found.append(_as_found(check))
     found.extend(_capability(facts.capability(name)) for name in policy.required_capabilities)
-    return found
+    silent = bool(failure) or not facts.answered
+    return [_following(one) if silent else one for one in found]
+
+
+def _following(one: Judged) -> Judged:
+    """A finding of a preflight without an answer: what is unknown needs no remedy of its own."""
+    if one.name == "preflight" or one.verdict is not Verdict.UNKNOWN:
+        return one
+    return replace(one, remedy=_FOLLOWS_REMEDY, follows=True)
 
 
 def _as_found(check: Check) -> Judged:
@@ -95,16 +104,20 @@ def _unread(facts: Facts, name: str, setting: str) -> str:
     return "%s was not read" % setting
 
 
+def _by_hand(setting: str) -> str:
+    return "Run scontrol show config on the host, and see what stands in its line %s" % setting
+
+
 def _auth_type(facts: Facts, policy: Policy) -> Judged:
     name, wanted = "auth_type", "one of %s" % ", ".join(policy.allowed_auth_types)
     kind = facts.setting("AuthType")
     if not isinstance(kind, str) or kind in ("", UNKNOWN):
         seen = _unread(facts, name, "AuthType")
-        return _own(name, Verdict.UNKNOWN, seen, wanted, _ANSWER_REMEDY)
+        return _own(name, Verdict.UNKNOWN, seen, wanted, _by_hand("AuthType"))
     seen = "AuthType = %s" % kind
     alternates = facts.setting("AuthAltTypes")
     if isinstance(alternates, tuple) and alternates:
-        seen += "; AuthAltTypes = %s" % text_of(alternates)
+        seen += "; AuthAltTypes = %s" % slurm_text(alternates)
     if kind in policy.allowed_auth_types:
         return _own(name, Verdict.PASS, seen, wanted)
     remedy = (
@@ -123,7 +136,7 @@ def _min_job_age(facts: Facts, policy: Policy) -> Judged:
     age = facts.setting("MinJobAge")
     if isinstance(age, bool) or not isinstance(age, (int, float)) or age < 0:
         seen = _unread(facts, name, "MinJobAge")
-        return _own(name, Verdict.UNKNOWN, seen, wanted, _ANSWER_REMEDY)
+        return _own(name, Verdict.UNKNOWN, seen, wanted, _by_hand("MinJobAge"))
     seen = "MinJobAge = %g s" % age
     how = "in slurm.conf, then scontrol reconfigure; no restart is needed"
     if age < needed:
@@ -168,7 +181,7 @@ def _store_flags(facts: Facts, policy: Policy) -> Judged:
     if flags == UNKNOWN:
         seen = _unread(facts, name, "AccountingStoreFlags")
     else:
-        seen = "AccountingStoreFlags = %s" % text_of(flags)
+        seen = "AccountingStoreFlags = %s" % slurm_text(flags)
     seen += "; " + ", ".join("%s: %s" % (flag, one.value) for flag, one in answers.items())
     missing = [flag for flag, answer in answers.items() if answer is Answer.NO]
     if missing:
@@ -178,7 +191,7 @@ def _store_flags(facts: Facts, policy: Policy) -> Judged:
         )
         return _own(name, Verdict.FAIL, seen, wanted, remedy)
     if Answer.UNKNOWN in answers.values():
-        return _own(name, Verdict.UNKNOWN, seen, wanted, _ANSWER_REMEDY)
+        return _own(name, Verdict.UNKNOWN, seen, wanted, _by_hand("AccountingStoreFlags"))
     return _own(name, Verdict.PASS, seen, wanted)
 
 
@@ -199,6 +212,9 @@ def _capability(one: Support) -> Judged:
     return Judged(name, one.name, verdict, seen, "%s = yes" % one.name, remedy)
 
 
+_AUDIT_AGAIN = "Settle what the reason names, then audit again with capability_audit_probe always"
+
+
 def _capability_remedy(one: Support) -> str:
     if one.source == "declared":
         return (
@@ -210,7 +226,7 @@ def _capability_remedy(one: Support) -> str:
             "Run the audit once without check mode and with capability_audit_probe auto or always"
         )
     known = {"Hold": _hold_remedy, "AccountingHistory": _accounting_remedy}
-    return known[one.name](one) if one.name in known else _ANSWER_REMEDY
+    return known[one.name](one) if one.name in known else _AUDIT_AGAIN
 
 
 def _hold_remedy(one: Support) -> str:
@@ -224,7 +240,7 @@ def _hold_remedy(one: Support) -> str:
             "Try the step that the reason names by hand as the probe's user (scontrol update "
             "StartTime=, scontrol release); a job_submit plug-in may refuse it"
         )
-    return _ANSWER_REMEDY
+    return _AUDIT_AGAIN
 
 
 def _accounting_remedy(one: Support) -> str:
@@ -243,4 +259,4 @@ def _accounting_remedy(one: Support) -> str:
             "See whether slurmctld reaches slurmdbd (sdiag shows a DBD agent queue that grows) and "
             "whether MinJobAge is long enough for a row to arrive, then audit again"
         )
-    return "Run sacct by hand as the probe's user on the host; " + _ANSWER_REMEDY.lower()
+    return "Run sacct by hand as the probe's user on the host, then audit again"

@@ -102,11 +102,14 @@ class Fleet:
 
 
 def fleet(hosts: Sequence[str], reports: Mapping[str, object]) -> Fleet:
-    """The fleet's report: ``hosts`` are inventory names, ``reports`` the reports as data by host.
+    """The fleet's report: ``hosts`` are inventory names, ``reports`` data by their key ``host``.
 
-    A host without a report was not audited, and counts as unknown.
+    A host without a report was not audited, and counts as unknown. Raises ValueError when a report
+    has a verdict that is none.
     """
-    known = {host: one for host in hosts if isinstance(one := reports.get(host), Mapping)}
+    known = {
+        host: one for host in hosts if isinstance(one := reports.get(visible(host)), Mapping)
+    }
     clusters = tuple(_cluster(host, known.get(host)) for host in hosts)
     return Fleet(
         format=FORMAT,
@@ -163,12 +166,15 @@ def _cluster(host: str, report: Data | None) -> FleetCluster:
 
 
 def _findings(known: Mapping[str, Data]) -> list[FleetFinding]:
-    """What is to be acted on, the gravest first, each in the play's order."""
+    """What is to be acted on, the gravest first, each in the play's order.
+
+    What only follows from a preflight without an answer is left to the cluster's own report.
+    """
     found = [
         _finding(host, one)
         for host, report in known.items()
         for one in _list(report, "findings")
-        if one.get("verdict") in [verdict.value for verdict in GRAVITY]
+        if one.get("verdict") in [verdict.value for verdict in GRAVITY] and not one.get("follows")
     ]
     return sorted(found, key=lambda one: GRAVITY.index(one.verdict))
 

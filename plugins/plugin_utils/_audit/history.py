@@ -24,6 +24,9 @@ FORMAT_VERSION = 1
 #: Changes that a report keeps, newest first.
 CHANGES_KEPT = 50
 
+#: What can change, the most telling first.
+KINDS = ("capability", "setting", "check")
+
 #: A report may be dated this much later than now: clocks are set back a little, not by days.
 _SLACK = timedelta(days=1)
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z", re.ASCII)
@@ -43,7 +46,7 @@ class Was:
 
 @dataclass(frozen=True)
 class Change:
-    """Something that was one thing and is another. ``kind``: capability, check or setting."""
+    """Something that was one thing and is another. ``kind`` is one of :data:`KINDS`."""
 
     at: str
     kind: str
@@ -126,9 +129,12 @@ def _history(data: Mapping[str, object], host: str, now: datetime) -> History:
 
 
 def _change(data: Mapping[str, object], instants: _Instants) -> Change:
+    kind = _text(data["kind"])
+    if kind not in KINDS:
+        raise ValueError("not a kind of change: %r" % kind[:40])
     return Change(
         at=instants.read(data["at"]),
-        kind=_text(data["kind"]),
+        kind=kind,
         name=_text(data["name"]),
         was=_text(data["was"]),
         now=_text(data["now"]),
@@ -178,14 +184,19 @@ class Ledger:
     changes: list[Change] = field(default_factory=list)
 
     def since(self, kind: str, name: str, value: str, was: Was | None) -> str:
-        """Since when the value has been so; notes a change if there was another one."""
+        """Since when the value has been so; notes a change if there was another one.
+
+        No ``kind``: the change is noted elsewhere.
+        """
         if was is None:
             return self.now
         if was.value == value:
             return was.since
-        self.changes.append(Change(self.now, kind, name, was.value, value))
+        if kind:
+            self.changes.append(Change(self.now, kind, name, was.value, value))
         return self.now
 
     def all_changes(self) -> tuple[Change, ...]:
         """The changes of this audit and of earlier ones, newest first, no more than are kept."""
-        return (*self.changes, *self.history.changes)[:CHANGES_KEPT]
+        fresh = sorted(self.changes, key=lambda one: KINDS.index(one.kind))
+        return (*fresh, *self.history.changes)[:CHANGES_KEPT]

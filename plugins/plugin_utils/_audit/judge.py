@@ -37,12 +37,18 @@ from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.report import 
     Report,
     Setting,
     WaiverState,
+    Window,
     as_data,
     file_stem,
 )
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.text import clipped, visible
-from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.values import setting_text
+from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.values import (
+    WINDOWS,
+    duration_text,
+    setting_text,
+)
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.words import (
+    CAPABILITY_PREFIX,
     GRAVITY,
     Verdict,
     gravest,
@@ -95,7 +101,7 @@ def judge(
         capabilities=_capabilities(facts, policy, ledger),
         rules=facts.rules,
         interfaces=facts.interfaces,
-        declarations=facts.declarations,
+        windows=_windows(facts),
         settings=_settings(facts, ledger),
         waivers=_listed(policy, host, today, findings),
         changes=ledger.all_changes(),
@@ -123,9 +129,10 @@ def _believed(
 
 
 def _finding(one: Judged, policy: Policy, host: str, today: date, ledger: Ledger) -> Finding:
-    since = ledger.since(
-        "check", one.name, one.verdict.value, ledger.history.findings.get(one.name)
-    )
+    # A capability's change is noted with the capability.
+    kind = "" if one.name.startswith(CAPABILITY_PREFIX) else "check"
+    was = ledger.history.findings.get(one.name)
+    since = ledger.since(kind, one.name, one.verdict.value, was)
     mine = [
         waiver for waiver in policy.waivers if waiver.check == one.name and waiver.concerns(host)
     ]
@@ -140,6 +147,7 @@ def _finding(one: Judged, policy: Policy, host: str, today: date, ledger: Ledger
         evidence=one.evidence,
         wanted=one.wanted,
         remedy=one.remedy,
+        follows=one.follows,
         since=since,
         waiver=active,
         expired_waiver=expired,
@@ -195,6 +203,14 @@ def _setting(name: str, facts: Facts, ledger: Ledger) -> Setting:
         kept = was if text == UNKNOWN else Was(text, ledger.now)
         return Setting(name, value, text, kept.value, kept.since)
     return Setting(name, value, text, text, ledger.since("setting", name, text, was))
+
+
+def _windows(facts: Facts) -> tuple[Window, ...]:
+    return tuple(
+        Window(name, title, value, duration_text(name, value))
+        for name, title in WINDOWS.items()
+        for value in [facts.declarations.get(name, UNKNOWN)]
+    )
 
 
 def _listed(

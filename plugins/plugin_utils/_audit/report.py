@@ -39,7 +39,8 @@ class Finding:
     """One answer to the policy.
 
     ``raw_verdict`` is what was found, ``verdict`` what counts: they differ when a waiver is active.
-    ``since`` is when the raw verdict was first recorded.
+    ``since`` is when the raw verdict was first recorded. ``follows``: it is unknown only because
+    the preflight gave no answer.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Finding:
     evidence: str
     wanted: str
     remedy: str
+    follows: bool
     since: str
     waiver: AppliedWaiver | None = None
     expired_waiver: AppliedWaiver | None = None
@@ -79,6 +81,16 @@ class Setting:
     text: str
     last_known: str
     since: str
+
+
+@dataclass(frozen=True)
+class Window:
+    """A declared length of time: seconds, or "unbounded" or "unknown"; ``text`` is for people."""
+
+    name: str
+    title: str
+    value: Scalar
+    text: str
 
 
 class WaiverState(StrEnum):
@@ -117,7 +129,7 @@ class Report:
     capabilities: tuple[Capability, ...]
     rules: tuple[Support, ...]
     interfaces: tuple[Interface, ...]
-    declarations: Mapping[str, Scalar]
+    windows: tuple[Window, ...]
     settings: tuple[Setting, ...]
     waivers: tuple[ListedWaiver, ...]
     changes: tuple[Change, ...]

@@ -153,8 +153,7 @@ def failure_text(report: Data, files: Sequence[str], fail_on: Sequence[str], wid
         return ""
     page = Page(width)
     page.text("%s: %s" % (_text(report, "host"), _text(report, "headline")))
-    for finding in wanted:
-        _finding(page, finding)
+    _finding_list(page, wanted)
     if files:
         page.blank()
         for file in files:
@@ -275,8 +274,17 @@ def _findings(page: Page, report: Data) -> None:
     if odd:
         page.blank()
         page.lines.append(page.paint("Findings that do not pass", "head"))
-    for finding in sorted(odd, key=_gravity):
-        _finding(page, finding)
+    _finding_list(page, sorted(odd, key=_gravity))
+
+
+def _finding_list(page: Page, findings: Sequence[Data]) -> None:
+    """Findings with all that is known of them; those that follow from others in one line."""
+    for finding in findings:
+        if not finding.get("follows"):
+            _finding(page, finding)
+    names = [_text(one, "name") for one in findings if one.get("follows")]
+    if names:
+        page.text("not answered either: %s" % ", ".join(names), 0, "UNKNOWN  ", "unknown")
 
 
 def _finding(page: Page, finding: Data) -> None:

@@ -9,6 +9,7 @@ Private to the collection.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
@@ -71,13 +72,15 @@ _MARKUP: dict[str, str | int | None] = {
 }
 #: Entities where a backslash would not be enough: a cell is split before anything else is read.
 _MARKDOWN: dict[str, str | int | None] = {
-    **{mark: "\\" + mark for mark in "\\*_[]~#$!"},
+    **{mark: "\\" + mark for mark in "\\*[]~#$!"},
     "|": "&#124;",
     "`": "&#96;",
     "&": "&amp;",
     "<": "&lt;",
     ">": "&gt;",
 }
+#: An underscore inside a word marks nothing and stays legible.
+_EMPHASIS = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _LABEL: dict[str, str | int | None] = {"\\": "\\\\", '"': '\\"'}
 
 
@@ -87,7 +90,7 @@ def _html(text: str) -> str:
 
 def _markdown(text: str) -> str:
     # Nothing that a value holds becomes a link, so a comment can't send a reader anywhere.
-    marked = text.translate(str.maketrans(_MARKDOWN))
+    marked = _EMPHASIS.sub(r"\\_", text.translate(str.maketrans(_MARKDOWN)))
     return marked.replace("://", "&#58;//").replace("www.", "www&#46;")
 
 

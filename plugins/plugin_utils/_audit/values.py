@@ -10,6 +10,18 @@ from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.facts import V
 DURATIONS = frozenset({"MinJobAge", "MessageTimeout", "SlurmdTimeout", "KillWait"})
 
 
+#: The preflight's declarations, and what a report calls them.
+WINDOWS = {
+    "node_loss_window": "A lost node's job counts as ended after",
+    "call_bound": "A write may land after its deadline for",
+    "polled_loss_state": "A finished job's state is readable for",
+    "polled_loss_cause": "Its cause is readable for",
+    "polled_loss_exit_code": "Its exit code is readable for",
+    "polled_loss_execution": "An execution before a requeue is readable for",
+    "shortest_bounded_window": "Shortest bounded window",
+}
+
+
 def text_of(value: Value) -> str:
     """A typed value as text: ``not set``, ``none`` for an empty list, members with commas."""
     if value is None:
@@ -21,6 +33,13 @@ def text_of(value: Value) -> str:
     if isinstance(value, float):
         return "%g" % value
     return str(value)
+
+
+def slurm_text(value: Value) -> str:
+    """A typed value as Slurm would print it, for evidence."""
+    if value is None or value == ():
+        return "(null)"
+    return ",".join(map(text_of, value)) if isinstance(value, tuple) else text_of(value)
 
 
 def setting_text(name: str, value: Value) -> str:
@@ -38,4 +57,6 @@ def duration_text(name: str, value: Value) -> str:
     """A declared window as text. A landing bound of 0 says that there is none."""
     if name == "call_bound" and value == 0:
         return "no known bound"
+    if name == "polled_loss_execution" and value == 0:
+        return "not readable"
     return "%s s" % text_of(value) if is_number(value) else text_of(value)

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Real clusters for the tests: those of the sandbox that run.
+
+SLURM_TEST_CLUSTERS names the clusters (separated by blanks or commas); then each of them has to
+run. Without it, the tests run on every variant that is up, and are skipped where none is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SANDBOX = Path(__file__).resolve().parents[1] / "sandbox" / "sandbox"
+NOT_RUNNING = 125
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a command in a cluster answered."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def text(self) -> str:
+        """Standard output of a command that must not fail, without blanks around it."""
+        assert self.status == 0, (self.status, self.stdout, self.stderr)
+        return self.stdout.decode("utf-8", "surrogateescape").strip()
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One cluster of the sandbox."""
+
+    name: str
+
+    def sh(
+        self,
+        argv: Sequence[str | bytes],
+        user: str = "root",
+        stdin: bytes | None = None,
+        time_limit: float = 180,
+    ) -> Reply:
+        """Run a command in the controller's container, as a user; its input is empty by default."""
+        done = subprocess.run(
+            [str(SANDBOX), "exec", self.name, "--user", user, "--", *argv],
+            input=stdin or b"",
+            capture_output=True,
+            timeout=time_limit,
+            check=False,
+        )
+        return Reply(done.returncode, done.stdout, done.stderr)
+
+    @property
+    def runs(self) -> bool:
+        """Whether the cluster is up."""
+        return self.sh(["true"]).status != NOT_RUNNING
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give each test that asks for a cluster the clusters there are."""
+    if "cluster" not in metafunc.fixturenames:
+        return
+    asked = [
+        name for name in re.split(r"[\s,]+", os.environ.get("SLURM_TEST_CLUSTERS", "")) if name
+    ]
+    names = asked or [name for name in _variants() if Cluster(name).runs]
+    none = pytest.mark.skip(reason="no cluster is up: tests/sandbox/sandbox up VARIANT")
+    parameters = names or [pytest.param("", marks=none, id="no cluster")]
+    metafunc.parametrize("cluster", parameters, indirect=True, scope="session")
+
+
+_known: list[str] = []
+
+
+def _variants() -> list[str]:
+    if not _known:
+        listed = subprocess.run([str(SANDBOX), "list"], capture_output=True, text=True, check=True)
+        _known.extend(listed.stdout.split())
+    return _known
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """A running cluster."""
+    found = Cluster(request.param)
+    assert found.runs, f"{found.name} is not up: tests/sandbox/sandbox up {found.name}"
+    return found
