@@ -188,11 +188,12 @@ ansible_facts:
             - The probe that the answers rest on, with the job, the user and host it ran as and on, when it ran (epoch seconds), its age in
               seconds, and whether the answers came from the cache.
             - C(skew) is the Ansible controller's clock minus slurmctld's in seconds, rounded up, as it enters C(call_bound).
+            - C(offset) is the most by which the Ansible controller's clock is ahead of the host's, in seconds. Deadlines are moved by it.
             - C(removed_jobs) are jobs that killed runs had left behind.
           type: dict
           returned: always
           sample: {mode: auto, ran_at: 1796035200, valid_until: 1796121600, age: 12, cached: true, job_id: "41", user: root, host: login1,
-                   skew: 1, removed_jobs: []}
+                   skew: 1, offset: 0.2, removed_jobs: []}
 failure_class:
   description: The kind of failure, for example V(controller_unreachable) or V(no_config_source).
   returned: failure

@@ -57,12 +57,17 @@ def identity(configuration: Configuration, user: str, host: str) -> Dict[str, st
 
 @dataclass(frozen=True)
 class Answers:
-    """What one probe answered. ``ran_at`` in epoch seconds of the host, ``skew`` in seconds."""
+    """What one probe answered.
+
+    ``ran_at`` is in epoch seconds of the host; ``skew`` and ``offset`` are seconds, the Ansible
+    controller's clock minus slurmctld's and, at most, minus the host's.
+    """
 
     key: Mapping[str, str]
     ran_at: int
     job_id: str
     skew: int
+    offset: float
     hold: Support
     accounting: Support
 
@@ -83,6 +88,7 @@ class Answers:
             "ran_at": self.ran_at,
             "job_id": self.job_id,
             "skew": self.skew,
+            "offset": self.offset,
             "hold": self.hold.as_fact(),
             "accounting_history": self.accounting.as_fact(),
         }
@@ -92,6 +98,7 @@ def read_entry(entry: Any) -> Optional[Answers]:
     """The answers of one entry of the file, None when it is not a whole one."""
     try:
         key, ran_at, skew = entry["key"], entry["ran_at"], entry["skew"]
+        offset = float(entry["offset"])
         whole = isinstance(key, dict) and type(ran_at) is int and type(skew) is int
         if not whole or not all(isinstance(value, str) for value in key.values()):
             return None
@@ -99,7 +106,7 @@ def read_entry(entry: Any) -> Optional[Answers]:
             probed(Answer(entry[name]["support"]), str(entry[name]["reason"]))
             for name in ("hold", "accounting_history")
         )
-        return Answers(dict(key), ran_at, str(entry["job_id"]), skew, hold, accounting)
+        return Answers(dict(key), ran_at, str(entry["job_id"]), skew, offset, hold, accounting)
     except (KeyError, TypeError, ValueError):
         return None
 

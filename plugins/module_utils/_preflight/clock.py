@@ -40,10 +40,14 @@ class Sample:
 
 @dataclass(frozen=True)
 class Skew:
-    """Seconds, controller minus slurmctld: no less than ``low``, no more than ``high``."""
+    """Seconds, controller minus slurmctld: no less than ``low``, no more than ``high``.
+
+    ``offset`` is the most that the controller's clock is ahead of the host's.
+    """
 
     low: float
     high: float
+    offset: float
 
     @property
     def bound(self) -> int:
@@ -53,7 +57,7 @@ class Skew:
     def narrowed(self, other: Skew) -> Skew:
         """What both intervals leave; the other one alone when they exclude each other."""
         low, high = max(self.low, other.low), min(self.high, other.high)
-        return Skew(low, high) if low <= high else other
+        return Skew(low, high, min(self.offset, other.offset)) if low <= high else other
 
 
 def skew(sample: Sample, sent: float, received: float) -> Skew:
@@ -64,7 +68,8 @@ def skew(sample: Sample, sent: float, received: float) -> Skew:
     """
     earliest = sent + max(0.0, sample.asked - sample.began)
     latest = received - max(0.0, sample.ended - sample.answered)
-    return Skew(earliest - (sample.as_of + 1), latest - sample.as_of)
+    ahead = received - sample.ended
+    return Skew(earliest - (sample.as_of + 1), latest - sample.as_of, ahead)
 
 
 def check(measured: Optional[Skew], limit: float) -> Check:

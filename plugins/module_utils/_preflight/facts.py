@@ -134,5 +134,6 @@ def _probe(seen: Probed, terms: Terms, now: float) -> Dict[str, Any]:
         "user": terms.place.user,
         "host": terms.place.host,
         "skew": answers.skew if answers else 0,
+        "offset": answers.offset if answers else 0.0,
         "removed_jobs": list(seen.removed),
     }

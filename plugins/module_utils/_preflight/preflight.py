@@ -7,6 +7,7 @@ Private to the collection.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from dataclasses import dataclass, field, replace
@@ -207,6 +208,7 @@ class Preflight:
             ran_at=started.ran_at,
             job_id=started.job_id,
             skew=skew.bound if skew else 0,
+            offset=math.ceil(skew.offset * 1000) / 1000 if skew else 0.0,
             hold=started.hold,
             accounting=started.accounting,
         )

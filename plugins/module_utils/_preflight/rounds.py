@@ -41,7 +41,7 @@ class Message:
         ends = value.get("skew")
         return cls(
             state=value.get("state"),
-            skew=Skew(float(ends[0]), float(ends[1])) if ends else None,
+            skew=Skew(*(float(end) for end in ends)) if ends else None,
             wait=float(value.get("wait", 0)),
         )
 
@@ -56,7 +56,8 @@ class Exchange:
 
     def message(self) -> Dict[str, Any]:
         """The hidden option of the next round."""
-        ends: Optional[List[float]] = [self._skew.low, self._skew.high] if self._skew else None
+        known = self._skew
+        ends: Optional[List[float]] = [known.low, known.high, known.offset] if known else None
         return {"state": self._part.get("state"), "skew": ends, "wait": ROUND}
 
     def take(self, part: Optional[Dict[str, Any]], sent: float, received: float) -> None:

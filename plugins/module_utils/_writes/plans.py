@@ -67,6 +67,8 @@ class Action:
     name = ""
     #: Whether the landing bound has to be known before anything is sent.
     needs_bound = True
+    #: Whether slurmctld's "no error" means that it was done.
+    believes_answer = True
     instance = 0
 
     def plan(self, job_id: str, record: JobRecord, memory: Memory) -> Plan:
@@ -187,6 +189,10 @@ class Hold(Action):
     instance: int
     name = "hold"
 
+    def __post_init__(self) -> None:
+        """Raises ValueError when the instance is out of range."""
+        hold_time(self.instance)
+
     def plan(self, job_id: str, record: JobRecord, memory: Memory) -> Plan:
         """A higher instance in place is left alone, a lower one is replaced."""
         ended = _ended(job_id, record)
@@ -234,6 +240,10 @@ class Release(Action):
     instance: int
     now: float
     name = "release"
+
+    def __post_init__(self) -> None:
+        """Raises ValueError when the instance is out of range."""
+        hold_time(self.instance)
 
     def plan(self, job_id: str, record: JobRecord, memory: Memory) -> Plan:
         """Only the instance that is named is lifted."""
@@ -325,6 +335,8 @@ class Requeue(Action):
     started_before: Optional[int] = None
     suspended: bool = False
     name = "requeue"
+    #: ``requeue incomplete`` answers so for jobs that it leaves alone.
+    believes_answer = False
 
     def plan(self, job_id: str, record: JobRecord, memory: Memory) -> Plan:
         """A completed job is never restarted, a pending one has nothing to be ended."""

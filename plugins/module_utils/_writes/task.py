@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One round of a write module, from its options to its exit. Private to the collection."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import time
+from typing import Any, Callable, Dict, List, Mapping, Sequence
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Commands, Run
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import SlurmError
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import require_job_ids
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.options import selection_from
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.engine import (
+    Order,
+    Permission,
+    Report,
+    Writer,
+)
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal import (
+    Journal,
+    directory_for,
+)
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import Outcome
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import Action
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.results import (
+    JobResult,
+    difference,
+    failed,
+    result,
+)
+
+ActionOf = Callable[[Mapping[str, Any]], Action]
+Permit = Callable[[Run, Mapping[str, Any], bool], Permission]
+
+
+def run_write(module: AnsibleModule, action_of: ActionOf, permit: Permit) -> None:
+    """Carry out one round, and leave the module.
+
+    ``action_of`` makes the action of the module's options. ``permit`` says what the preflight
+    allows; it is given, since preflight is a later room.
+    """
+    try:
+        _run(module, action_of(module.params), permit)
+    except ValueError as error:
+        module.fail_json(msg=str(error))
+    except SlurmError as error:
+        module.fail_json(**error.as_result())
+
+
+def _run(module: AnsibleModule, action: Action, permit: Permit) -> None:
+    params = module.params
+    message: Dict[str, Any] = params["_round"]
+    selection = selection_from(params["select"])
+    jobs: List[str] = list(dict.fromkeys(params["jobs"] or ()))
+    require_job_ids(jobs)
+    commands = Commands(params["command_timeout"], params["slurm_conf"])
+    permission = permit(commands.run, params, action.needs_bound)
+    if permission.refusal:
+        refused = [result(one, Outcome.UNSUPPORTED, permission.refusal) for one in jobs]
+        _leave(module, Report(refused), permission.refusal)
+    order = Order(
+        action=action,
+        jobs=jobs,
+        selection=selection,
+        deadline=float(message.get("deadline") or time.time() + params["ttl"]),
+        settle=params["settle"],
+        check=module.check_mode,
+        cluster=permission.cluster,
+    )
+    writer = Writer(commands, order, permission.bound, Journal(_state_dir(params)))
+    state, wait = message.get("state"), float(message.get("wait", 0))
+    if state and state.get("aims"):
+        report = writer.more(state["results"], state["aims"], wait)
+    else:
+        report = writer.first()
+    _leave(module, report, "")
+
+
+def _state_dir(params: Mapping[str, Any]) -> str:
+    who = pwd.getpwuid(os.geteuid())
+    default = directory_for(who.pw_uid, who.pw_dir, os.environ.get("XDG_STATE_HOME"))
+    return str(params["state_dir"] or default)
+
+
+def _leave(module: AnsibleModule, report: Report, refusal: str) -> None:
+    for text in report.warnings:
+        module.warn(text)
+    made: Dict[str, Any] = {
+        "changed": any(one["changed"] for one in report.results),
+        "results": report.results,
+        "summary": _summary(report.results),
+        "round": {
+            "finished": report.finished,
+            "state": {"results": report.results, "aims": report.open},
+            "waiting_for": report.waiting_for,
+            "until": report.until,
+            "now": time.time(),
+        },
+    }
+    if module._diff:
+        made["diff"] = difference(report.results)
+    if not report.finished:
+        module.exit_json(**made)
+    bad = failed(report.results, by_name=module.params["select"] is None)
+    if refusal and not bad:
+        module.fail_json(msg="Not supported here: %s" % refusal, **made)
+    if bad:
+        module.fail_json(msg=failure_message(bad), **made)
+    module.exit_json(**made)
+
+
+def _summary(results: Sequence[JobResult]) -> Dict[str, int]:
+    counted: Dict[str, int] = {}
+    for one in results:
+        counted[one["outcome"]] = counted.get(one["outcome"], 0) + 1
+    return counted
+
+
+def failure_message(bad: Sequence[JobResult]) -> str:
+    """One line for a failed task: how many jobs, and the first of them."""
+    lines = ["%s %s: %s" % (one["job_id"], one["outcome"], _why(one)) for one in bad[:5]]
+    if len(bad) > 5:
+        lines.append("and %d more" % (len(bad) - 5))
+    return "%d jobs are not as asked for: %s" % (len(bad), "; ".join(lines))
+
+
+def _why(one: JobResult) -> str:
+    why = str(one["reason"])
+    if one["message"] and one["message"] not in why:
+        why += " (%s)" % one["message"]
+    if one["requeue_bit_left"] != "no":
+        why += "; its requeue bit may be left set: run job_restore"
+    if one["may_land_until"] is not None and one["outcome"] == Outcome.UNKNOWN.value:
+        why += "; it may land until %d" % one["may_land_until"]
+    return why

@@ -1,0 +1,128 @@
+#!/usr/bin/python
+# SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: job_open
+short_description: Open the gate of Slurm jobs that were submitted on hold
+version_added: 0.1.0
+author:
+  - HPC Operations (@hpcops)
+description:
+  - Opens the gate that jobs were submitted under, which is Slurm's own hold (priority 0). A hold placed by M(hpcops.slurm.job_hold) stays.
+  - No release is sent to a job that is not held, since an operator's release would reset its nice value. Such a job is V(unchanged).
+  - A gate that an operator closed can't be opened by the job's owner, and the outcome is V(rejected).
+  - This does not need a known landing bound. Without one, a job that is V(unknown) can't be settled.
+extends_documentation_fragment:
+  - hpcops.slurm._attributes
+  - hpcops.slurm._attributes.actiongroup_slurm
+  - hpcops.slurm._slurm
+  - hpcops.slurm._jobs
+  - hpcops.slurm._write
+seealso:
+  - module: hpcops.slurm.preflight
+  - module: hpcops.slurm.job_info
+"""
+
+EXAMPLES = r"""
+- name: Open the gate of the jobs that were submitted for this run
+  hpcops.slurm.job_open:
+    jobs: ["41007", "41008"]
+"""
+
+RETURN = r"""
+results:
+  description: One entry for each job, array task and component.
+  returned: always, but for errors in the options
+  type: list
+  elements: dict
+  contains:
+    job_id:
+      description: The id as it was given, or that of the task or component.
+      type: str
+      returned: always
+      sample: "41007"
+    outcome:
+      description: What is known about the job, see the notes.
+      type: str
+      returned: always
+      sample: applied
+    changed:
+      description: Whether this task changed the job.
+      type: bool
+      returned: always
+      sample: true
+    reason:
+      description: Why the outcome is what it is.
+      type: str
+      returned: always
+      sample: the gate was opened
+    message:
+      description: Slurm's own words, if there were any.
+      type: str
+      returned: always
+      sample: ""
+    failure_class:
+      description: The kind of failure behind the outcome, V(none) if there is none.
+      type: str
+      returned: always
+      sample: none
+    before:
+      description: The job before, null when it was not read.
+      type: dict
+      returned: always
+      sample: {state: PENDING, gate: "yes"}
+    after:
+      description: The job afterwards, or as predicted in check mode. Null when it was not read.
+      type: dict
+      returned: always
+      sample: {state: PENDING, gate: "no"}
+    calls:
+      description: The calls that were made, with the exit status of each.
+      type: list
+      elements: dict
+      returned: always
+      sample: [{call: open, status: 0}]
+    settled:
+      description: Whether the outcome is final.
+      type: bool
+      returned: always
+      sample: true
+    may_land_until:
+      description: Epoch seconds on the Ansible controller's clock until which a change that is V(unknown) may still land.
+      type: int
+      returned: always
+      sample: null
+    requeue_bit_left:
+      description: Whether a requeue left the job's requeue bit set, as V(yes), V(no) or V(unknown). M(hpcops.slurm.job_restore) clears it.
+      type: str
+      returned: always
+      sample: "no"
+summary:
+  description: How many jobs came to each outcome.
+  returned: always, but for errors in the options
+  type: dict
+  sample: {applied: 998, unchanged: 2}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.permission import permit
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.options import (
+    WRITE_RULES,
+    write_options,
+)
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import Open
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.task import run_write
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=write_options(), **WRITE_RULES)
+    run_write(module, lambda params: Open(), permit)
+
+
+if __name__ == "__main__":
+    main()
