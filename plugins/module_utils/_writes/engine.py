@@ -241,7 +241,7 @@ class Writer:
             job_id=plan.job_id,
             cluster=self.order.cluster,
             submitted=submitted if isinstance(submitted, int) else None,
-            instance=self.order.action.instance,
+            instance=self.order.action.number,
             begin=plan.begin,
             restarts=restarts if isinstance(restarts, int) else None,
             deadline=self.deadline,
@@ -402,7 +402,7 @@ def in_flight(
         entry = flying.get(plan.job_id)
         if entry is None:
             continue
-        same = (entry.action, entry.instance) == (action.name, action.instance)
+        same = (entry.action, entry.instance) == (action.name, action.number)
         if plan.sends or not (same and plan.outcome is Outcome.UNCHANGED):
             found[plan.job_id] = entry
     return found

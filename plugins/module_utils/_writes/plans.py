@@ -69,7 +69,11 @@ class Action:
     needs_bound = True
     #: Whether slurmctld's "no error" means that it was done.
     believes_answer = True
-    instance = 0
+
+    @property
+    def number(self) -> int:
+        """The hold's instance, 0 for an action that names none."""
+        return 0
 
     def plan(self, job_id: str, record: JobRecord, memory: Memory) -> Plan:
         """Decide about a job that slurmctld showed."""
@@ -193,6 +197,11 @@ class Hold(Action):
         """Raises ValueError when the instance is out of range."""
         hold_time(self.instance)
 
+    @property
+    def number(self) -> int:
+        """The instance."""
+        return self.instance
+
     def plan(self, job_id: str, record: JobRecord, memory: Memory) -> Plan:
         """A higher instance in place is left alone, a lower one is replaced."""
         ended = _ended(job_id, record)
@@ -244,6 +253,11 @@ class Release(Action):
     def __post_init__(self) -> None:
         """Raises ValueError when the instance is out of range."""
         hold_time(self.instance)
+
+    @property
+    def number(self) -> int:
+        """The instance."""
+        return self.instance
 
     def plan(self, job_id: str, record: JobRecord, memory: Memory) -> Plan:
         """Only the instance that is named is lifted."""

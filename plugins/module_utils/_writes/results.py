@@ -128,8 +128,8 @@ def _outcome(
 def _withheld(action: Action, after: Optional[JobRecord]) -> Tuple[Outcome, str]:
     if after is None or after.hold_instance is None:
         return Outcome.UNCHANGED, "no hold was in place right before the call"
-    if isinstance(after.hold_instance, int) and after.hold_instance != action.instance:
-        reason = "instance %d is in place, not %d" % (after.hold_instance, action.instance)
+    if isinstance(after.hold_instance, int) and after.hold_instance != action.number:
+        reason = "instance %d is in place, not %d" % (after.hold_instance, action.number)
         return Outcome.STALE, reason
     return Outcome.NOT_RUN, "the hold in place was another one right before the call"
 
