@@ -60,6 +60,9 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.results impor
 #: Scripts that requeue one job each and run at the same time.
 AT_ONCE = 8
 
+#: Seconds after the landing bound for which slurmctld is still asked, if it does not answer.
+GRACE = 30
+
 #: The pauses between two reads of a job that is not settled, in seconds; the last one is kept.
 PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0)
 
@@ -366,7 +369,11 @@ class Writer:
         self._record(done)
         left = {one: dict(aim) for one, aim in aims.items()}
         report = Report(list(by_id.values()), left, list(self.journal.warnings))
-        if aims:
+        if aims and time.time() > self.until + GRACE:
+            for one in report.results:
+                if one["job_id"] in aims:
+                    one["reason"] = "nothing can land any more, but slurmctld could not be asked"
+        elif aims:
             report.waiting_for = "%d jobs are not settled" % len(aims)
             report.until = float(self.until)
         return report

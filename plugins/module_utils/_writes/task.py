@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import pwd
 import time
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -16,6 +16,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import require_job_ids
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.options import selection_from
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.engine import (
+    Bound,
     Order,
     Permission,
     Report,
@@ -59,10 +60,12 @@ def _run(module: AnsibleModule, action: Action, permit: Permit) -> None:
     jobs: List[str] = list(dict.fromkeys(params["jobs"] or ()))
     require_job_ids(jobs)
     commands = Commands(params["command_timeout"], params["slurm_conf"])
-    permission = permit(commands.run, params, action.needs_bound)
+    state = message.get("state") or {}
+    # What a first round was permitted holds for its later ones: slurmctld may hang meanwhile.
+    permission = permission_from(state) or permit(commands.run, params, action.needs_bound)
     if permission.refusal:
         refused = [result(one, Outcome.UNSUPPORTED, permission.refusal) for one in jobs]
-        _leave(module, Report(refused), permission.refusal)
+        _leave(module, Report(refused), permission)
     order = Order(
         action=action,
         jobs=jobs,
@@ -73,12 +76,19 @@ def _run(module: AnsibleModule, action: Action, permit: Permit) -> None:
         cluster=permission.cluster,
     )
     writer = Writer(commands, order, permission.bound, Journal(_state_dir(params)))
-    state, wait = message.get("state"), float(message.get("wait", 0))
-    if state and state.get("aims"):
-        report = writer.more(state["results"], state["aims"], wait)
+    if state.get("aims"):
+        report = writer.more(state["results"], state["aims"], float(message.get("wait", 0)))
     else:
         report = writer.first()
-    _leave(module, report, "")
+    _leave(module, report, permission)
+
+
+def permission_from(state: Mapping[str, Any]) -> Optional[Permission]:
+    """The permission that a round before has left in its state, None in a first round."""
+    if not state.get("aims"):
+        return None
+    given = state["permission"]
+    return Permission(given["cluster"], Bound(given["call_bound"], given["offset"]), "")
 
 
 def _state_dir(params: Mapping[str, Any]) -> str:
@@ -87,7 +97,8 @@ def _state_dir(params: Mapping[str, Any]) -> str:
     return str(params["state_dir"] or default)
 
 
-def _leave(module: AnsibleModule, report: Report, refusal: str) -> None:
+def _leave(module: AnsibleModule, report: Report, permission: Permission) -> None:
+    refusal, bound = permission.refusal, permission.bound
     for text in report.warnings:
         module.warn(text)
     made: Dict[str, Any] = {
@@ -96,7 +107,15 @@ def _leave(module: AnsibleModule, report: Report, refusal: str) -> None:
         "summary": _summary(report.results),
         "round": {
             "finished": report.finished,
-            "state": {"results": report.results, "aims": report.open},
+            "state": {
+                "results": report.results,
+                "aims": report.open,
+                "permission": {
+                    "cluster": permission.cluster,
+                    "call_bound": bound.call_bound,
+                    "offset": bound.offset,
+                },
+            },
             "waiting_for": report.waiting_for,
             "until": report.until,
             "now": time.time(),
