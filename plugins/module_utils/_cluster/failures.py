@@ -15,12 +15,20 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
     FailureClass,
     Reply,
     SlurmError,
+    printable,
     require_started,
 )
 
+#: Characters of a line that a message shows: a wrapper can print anything.
+LONGEST_LINE = 1000
+
 #: What stands before Slurm's sentence: ``scontrol: error: ``, ``slurm_load_jobs error: `` (25.05
-#: and newer write no blank after ``error:``), nested as often as the call was.
-_PREFIX = re.compile(r"^(?:[A-Za-z_0-9]+(?: error)?:\s*|error:\s*|fatal:\s*)+")
+#: and newer write no blank after ``error:``), nested as often as the call was; sbatch and scancel
+#: say which request failed.
+_PREFIX = re.compile(
+    r"^(?:[A-Za-z_0-9]+(?: error)?:\s*|Batch job submission failed:\s*"
+    r"|Kill job error on job id [^:]*:\s*)+"
+)
 
 #: Sentences of slurm_errno.c, of the configuration reader (src/common/read_config.c) and of the
 #: accounting clients (src/sacct, src/sacctmgr), each with the class it proves.
@@ -106,20 +114,25 @@ def classify(reply: Reply) -> FailureClass:
 
 
 def _lines(reply: Reply) -> List[str]:
-    return [line for line in (reply.err + "\n" + reply.out).splitlines() if line.strip()]
+    return [line for line in (reply.err + "\n" + reply.out).split("\n") if line.strip()]
 
 
 def failure_text(reply: Reply) -> str:
-    """The one line that says best why a command failed, for reasons and messages."""
+    """The one line that says best why a command failed, for reasons and messages; printable."""
     lines = _lines(reply)
     for line in lines:
         if any(pattern.match(sentence_of(line)) for pattern, kind in _COMPILED):
-            return line.strip()
+            return _shown(line)
     if lines:
-        return lines[-1].strip()
+        return _shown(lines[-1])
     if reply.timed_out:
         return "no answer within the time limit"
     return "exit status %d without a word" % reply.status
+
+
+def _shown(line: str) -> str:
+    text = printable(line.strip())
+    return text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + "..."
 
 
 def as_error(reply: Reply, doing: str) -> SlurmError:
