@@ -107,9 +107,7 @@ def fleet(hosts: Sequence[str], reports: Mapping[str, object]) -> Fleet:
     A host without a report was not audited, and counts as unknown. Raises ValueError when a report
     has a verdict that is none.
     """
-    known = {
-        host: one for host in hosts if isinstance(one := reports.get(visible(host)), Mapping)
-    }
+    known = {host: one for host in hosts if isinstance(one := reports.get(visible(host)), Mapping)}
     clusters = tuple(_cluster(host, known.get(host)) for host in hosts)
     return Fleet(
         format=FORMAT,
