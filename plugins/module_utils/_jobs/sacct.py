@@ -319,7 +319,7 @@ def parse_executions(stdout: bytes, delimiter: str, restarts: bool) -> Iterator[
     for row in sacct_rows(stdout, delimiter, len(FIELDS) + restarts):
         execution = execution_from(row)
         if execution is None:
-            raise unreadable("a row of sacct", " ".join(row).encode("utf-8", "surrogateescape"))
+            raise unreadable("a row of sacct", " ".join(row))
         if execution.id.kind is not IdKind.STEP:
             yield execution
 
