@@ -55,6 +55,8 @@ SENTENCES: Tuple[Tuple[str, FailureClass], ...] = (
     (r"Protocol authentication error", FailureClass.AUTHENTICATION_FAILED),
     (r"Munge encode failed: .*", FailureClass.AUTHENTICATION_FAILED),
     (r"failed to connect to any sack sockets", FailureClass.AUTHENTICATION_FAILED),
+    (r"cannot create auth context for .*", FailureClass.AUTHENTICATION_FAILED),
+    (r"failed to initialize auth plugin", FailureClass.AUTHENTICATION_FAILED),
     (r"Invalid job id specified", FailureClass.JOB_UNKNOWN),
 )
 _COMPILED = tuple((re.compile(sentence + r"\Z"), kind) for sentence, kind in SENTENCES)

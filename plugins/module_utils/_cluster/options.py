@@ -52,12 +52,7 @@ def refused_options(
         number = params.get(name)
         # NaN is neither below nor above
         if number is not None and not least <= number <= most:
-            return "%s has to lie between %g and %d seconds, and is %s" % (
-                name,
-                least,
-                most,
-                number,
-            )
+            return "%s is %s, and has to be %g to %d seconds" % (name, number, least, most)
     return None
 
 
