@@ -18,7 +18,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint unit sanity galaxy docs integration molecule bench clean clean-sandbox
+.PHONY: help setup demo test lint unit sanity galaxy docs integration molecule clean clean-sandbox
 
 help:
 	@echo 'make demo         audit a real Slurm cluster in a container and show the report'
@@ -31,7 +31,6 @@ help:
 	@echo 'make galaxy       build the archive and import it as Ansible Galaxy does'
 	@echo 'make integration  tests against real Slurm'
 	@echo 'make molecule     the molecule scenario against real Slurm'
-	@echo 'make bench        the benchmarks against real Slurm'
 	@echo 'make setup        only the virtual environments and the collection link'
 	@echo 'make clean-sandbox  stop all clusters of the sandbox;  make clean  remove what make made'
 
@@ -74,9 +73,6 @@ integration: .venv/ready $(COLLECTION)
 
 molecule: .venv-nox/ready $(COLLECTION)
 	@$(NOX) -s molecule
-
-bench: .venv/ready $(COLLECTION)
-	@.venv/bin/python tests/benchmarks
 
 clean-sandbox:
 	@tests/sandbox/sandbox down --all

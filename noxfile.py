@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -258,7 +259,8 @@ def molecule(session: nox.Session) -> None:
     """The molecule scenarios, each on a cluster of the sandbox that it starts and stops."""
     session.install("-r", str(REQUIREMENTS / "molecule.txt"))
     link_collection()
-    session.run("molecule", *(session.posargs or ["test", "--all"]))
+    plain = {} if sys.stdout.isatty() else {"COLUMNS": "120", "NO_COLOR": "1"}
+    session.run("molecule", *(session.posargs or ["test", "--all"]), env=plain)
 
 
 PYTHONS_FOUND = real_pythons()

@@ -30,6 +30,7 @@ class ActionModule(ActionBase):
         del tmp
         host = (task_vars or {}).get("inventory_hostname", "host")
         exchange = Exchange()
+        warnings: list[Any] = []
         while True:
             sent = time.time()
             answer = self._execute_module(
@@ -37,10 +38,14 @@ class ActionModule(ActionBase):
                 task_vars=task_vars,
             )
             exchange.take(answer.pop("round", None), sent, time.time())
+            # A round that is not the last has warnings as well.
+            warnings += [text for text in answer.pop("warnings", []) if text not in warnings]
             if exchange.finished:
                 break
             if exchange.waiting:
                 display.display(f"[{host}] {exchange.progress()}")
         exchange.complete(answer)
+        if warnings:
+            answer["warnings"] = warnings
         result.update(answer)
         return result

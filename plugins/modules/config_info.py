@@ -98,15 +98,23 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands imp
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.config import (
     as_result,
     read_configuration,
+    require_source,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import slurm_options
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import (
+    refused_options,
+    slurm_options,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import SlurmError
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=slurm_options(), supports_check_mode=True)
+    refused = refused_options(module.params)
+    if refused:
+        module.fail_json(msg=refused)
     commands = Commands(module.params["command_timeout"], module.params["slurm_conf"])
     try:
+        require_source(commands.environment)
         configuration = read_configuration(commands.run)
     except SlurmError as error:
         module.fail_json(**error.as_result())

@@ -210,12 +210,16 @@ import os
 import pwd
 import signal
 import socket
-from typing import Any, Dict
+from typing import Any, Dict, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Commands
-from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import slurm_options
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import (
+    LONGEST,
+    refused_options,
+    slurm_options,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.cache import default_path
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.capabilities import ACTIONS
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.facts import Terms
@@ -248,11 +252,27 @@ def options() -> Dict[str, Dict[str, Any]]:
     }
 
 
+def require_usable(module: AnsibleModule) -> None:
+    lines = ("cache_path", "partition", "account", "qos")
+    seconds = dict.fromkeys(("probe_max_age", "poll_interval", "clock_skew_max"), (0, LONGEST))
+    refused = refused_options(module.params, lines, seconds)
+    if refused:
+        module.fail_json(msg=refused)
+
+
+def user_and_home() -> Tuple[str, str]:
+    try:
+        who = pwd.getpwuid(os.geteuid())
+    except KeyError:  # an id that no directory knows; Slurm takes the number
+        return str(os.geteuid()), os.path.expanduser("~")
+    return who.pw_name, who.pw_dir
+
+
 def request_from(module: AnsibleModule) -> Request:
     params = module.params
-    who = pwd.getpwuid(os.geteuid())
+    user, home = user_and_home()
     place = Place(
-        user=who.pw_name,
+        user=user,
         host=socket.gethostname(),
         partition=params["partition"],
         account=params["account"],
@@ -268,7 +288,7 @@ def request_from(module: AnsibleModule) -> Request:
     return Request(
         terms=terms,
         cache_path=params["cache_path"]
-        or default_path(who.pw_uid, who.pw_dir, os.environ.get("XDG_STATE_HOME")),
+        or default_path(os.geteuid(), home, os.environ.get("XDG_STATE_HOME")),
         read_only=module.check_mode or params["probe"] == "never",
         poll_interval=params["poll_interval"],
         clock_skew_max=params["clock_skew_max"],
@@ -277,13 +297,16 @@ def request_from(module: AnsibleModule) -> Request:
 
 def main() -> None:
     module = AnsibleModule(argument_spec=options(), supports_check_mode=True)
+    require_usable(module)
     commands = Commands(module.params["command_timeout"], module.params["slurm_conf"])
     message = Message.read(module.params["_round"])
     try:
         ended = Preflight(commands, request_from(module), message).round()
     except Interrupted as stop:
         name = signal.Signals(stop.number).name
-        module.fail_json(msg="Interrupted by %s; the probe's job was removed" % name)
+        left = "a probe job may be left: %s" % stop.trouble
+        what = left if stop.trouble else "the probe's job was removed"
+        module.fail_json(msg="Interrupted by %s; %s" % (name, what))
     for text in ended.warnings:
         module.warn(text)
     result: Dict[str, Any] = {"changed": ended.changed, "round": ended.part}

@@ -67,7 +67,7 @@ def wait_until(seen: Callable[[], bool]) -> None:
 
 
 @pytest.fixture(params=EXPECTED)
-def cluster(request: pytest.FixtureRequest) -> str:
+def variant(request: pytest.FixtureRequest) -> str:
     """The name of a running cluster, one for each variant."""
     name: str = request.param
     if sandbox("exec", name, "--", "true").returncode == 125:
@@ -89,38 +89,38 @@ def test_list_names_the_variants() -> None:
     assert sandbox("list").stdout.splitlines() == list(EXPECTED)
 
 
-def test_cluster_is_what_its_variant_says(cluster: str) -> None:
-    version, auth, storage, flags = EXPECTED[cluster]
-    shown = settings(cluster)
+def test_cluster_is_what_its_variant_says(variant: str) -> None:
+    version, auth, storage, flags = EXPECTED[variant]
+    shown = settings(variant)
     assert shown["SLURM_VERSION"].startswith(version)
     assert shown["AuthType"] == auth
     assert shown["AccountingStorageType"] == storage
     assert shown["AccountingStoreFlags"] == flags
-    assert shown["ClusterName"] == cluster.replace("-", "")
+    assert shown["ClusterName"] == variant.replace("-", "")
 
 
-def test_job_runs_and_its_comment_is_kept_as_the_variant_says(cluster: str) -> None:
-    _version, _auth, storage, flags = EXPECTED[cluster]
+def test_job_runs_and_its_comment_is_kept_as_the_variant_says(variant: str) -> None:
+    _version, _auth, storage, flags = EXPECTED[variant]
     submit = "sbatch --parsable --output=/dev/null --comment=kept --wrap=true"
-    job = inside(cluster, submit, user="user1").strip()
-    wait_until(lambda: "JobState=COMPLETED" in inside(cluster, f"scontrol show job {job}"))
+    job = inside(variant, submit, user="user1").strip()
+    wait_until(lambda: "JobState=COMPLETED" in inside(variant, f"scontrol show job {job}"))
     read = ("sacct", "-n", "-X", "-P", "-o", "State,Comment", "-j", job)
     if storage != DBD:
-        done = sandbox("exec", cluster, "--", *read)
+        done = sandbox("exec", variant, "--", *read)
         assert done.returncode == 1
         assert "Slurm accounting storage is disabled" in done.stderr
         return
     wanted = "COMPLETED|kept\n" if flags == "job_comment" else "COMPLETED|\n"
-    wait_until(lambda: sandbox("exec", cluster, "--", *read).stdout == wanted)
+    wait_until(lambda: sandbox("exec", variant, "--", *read).stdout == wanted)
 
 
-def test_users_log_in_with_the_inventory(cluster: str) -> None:
-    text = (STATE / cluster / "inventory.yml").read_text(encoding="utf-8")
+def test_users_log_in_with_the_inventory(variant: str) -> None:
+    text = (STATE / variant / "inventory.yml").read_text(encoding="utf-8")
     address = text.split('ansible_host: "')[1].split('"')[0]
     for user in ("root", "operator", "user1", "user2"):
         done = subprocess.run(
             ["ssh", "-F", "none", "-i", STATE / "ed25519", "-o", "BatchMode=yes", "-o",
-             f'UserKnownHostsFile="{STATE / cluster / "known_hosts"}"', "-o",
+             f'UserKnownHostsFile="{STATE / variant / "known_hosts"}"', "-o",
              "StrictHostKeyChecking=yes", f"{user}@{address}", "id -un"],
             check=False, capture_output=True, text=True, timeout=30,
         )  # fmt: skip

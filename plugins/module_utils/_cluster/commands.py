@@ -8,6 +8,7 @@ it authenticates, has no standard input, and has a time limit. Private to the co
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -18,23 +19,32 @@ from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import Reply
 
-#: Variables of the caller that hide rows, change columns or switch authentication (squeue(1),
-#: scontrol(1), sacct(1), and for the last three src/interfaces/auth.c and src/plugins/auth/slurm).
+#: Variables of the caller that hide rows, change columns, exit statuses or the cluster, add lines,
+#: or switch authentication (squeue(1), scontrol(1), sacct(1), sbatch(1), and for the last four
+#: src/interfaces/auth.c and src/plugins/auth/slurm).
 REMOVED_PREFIXES = ("SQUEUE_", "SCONTROL_", "SACCT_", "SINFO_", "SBATCH_", "SALLOC_", "SCANCEL_")
 REMOVED = frozenset(
     {
         "SLURM_CLUSTERS",
+        "SLURM_WORKING_CLUSTER",
         "SLURM_TIME_FORMAT",
         "SLURM_JSON",
         "SLURM_YAML",
         "SLURM_BITSTR_LEN",
+        "SLURM_DEBUG_FLAGS",
+        "SLURM_EXIT_ERROR",
+        "POSIXLY_CORRECT",
         "SLURM_JWT",
         "SLURM_SACK_KEY",
         "SLURM_SACK_JWKS",
-        "POSIXLY_CORRECT",
+        "SLURM_CONFIG_FETCH",
     }
 )
 PINNED = {"LC_ALL": "C", "TZ": "UTC", "SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}
+
+#: Seconds that an ended command's output is still waited for: a process that it left behind in a
+#: session of its own can hold the pipes open.
+DRAIN = 2.0
 
 #: ``run(program, *arguments)``: how the engine asks for a command; tests pass a fake.
 Run = Callable[..., Reply]
@@ -161,19 +171,26 @@ def _finish(
     try:
         out, err = process.communicate(data, timeout=limit)
     except subprocess.TimeoutExpired:
-        _kill_group(process)
-        out, err = process.communicate()
+        out, err = _end(process)
         return Reply(argv, 124, out, err, timed_out=True)
     except BaseException:
-        _kill_group(process)
-        process.communicate()
+        _end(process)
         raise
     status = process.returncode
     return Reply(argv, status if status >= 0 else 128 - status, out, err)
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes]) -> Tuple[bytes, bytes]:
+    """Kill the command with its group; what it had written."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
+    try:
+        return process.communicate(timeout=DRAIN)
+    except subprocess.TimeoutExpired as late:
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        return late.stdout or b"", late.stderr or b""

@@ -8,12 +8,16 @@ form exists on every release and is the one read. Private to the collection.
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Run
-from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.failures import as_error
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.failures import (
+    as_error,
+    classify,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
     Answer,
     FailureClass,
@@ -53,14 +57,19 @@ NAMES = frozenset(("ClusterName", "SLURM_VERSION", "HASH_VAL", "JobCompPass", "J
 _UNSET = frozenset(("(null)", "(none)", "(null type)", "N/A"))
 _NO_LIMIT = frozenset(("UNLIMITED", "INFINITE"))
 _EMPTY_LIST = frozenset(("", "none", "NONE"))
-_UNITS = {"sec": 1, "secs": 1, "min": 60, "mins": 60, "hour": 3600, "hours": 3600, "day": 86400}
-_UNITS.update({"days": 86400})
+#: What the words behind a number count: seconds, and things that are no time (read_config.c and
+#: proc_msg.c write no others).
+_UNITS = {"sec": 1, "min": 60, "percent": 1, "nodes/min": 1}
 
 _SETTING = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[(\d+)\])?\s*= ?(.*)\Z", re.ASCII)
 _HEADER = re.compile(r"Configuration data as of (.*)\Z")
 _SECTION = re.compile(r"([^=]*\S)\s*:\Z")
 _PING = re.compile(r"Slurmctld\(([^()\s]+)\) at (\S+) is (UP|DOWN)\Z")
-_NUMBER_AND_UNIT = re.compile(r"(\d+) ([a-z]+)\Z", re.ASCII)
+_NUMBER = re.compile(r"-?\d{1,19}\Z", re.ASCII)
+_FRACTION = re.compile(r"\d{1,15}\.\d{1,15}\Z", re.ASCII)
+_NUMBER_AND_UNIT = re.compile(r"(\d{1,19}) ([a-z/]+)\Z", re.ASCII)
+#: As secs2time_str() writes it, always whole: ``0-0`` is a range of ports.
+_CLOCK = re.compile(r"(?:\d{1,9}-)?\d{2,9}:\d\d:\d\d\Z", re.ASCII)
 
 Value = Union[int, float, str, None, List[str]]
 
@@ -154,9 +163,7 @@ def typed(key: str, raw: str) -> Value:
         return INFINITE
     if text == "Unknown":
         return UNKNOWN
-    if re.match(r"-?\d+\Z", text, re.ASCII):
-        return int(text)
-    return _measure(text)
+    return int(text) if _NUMBER.match(text) else _measure(text)
 
 
 def _measure(text: str) -> Value:
@@ -165,22 +172,17 @@ def _measure(text: str) -> Value:
         number, unit = int(with_unit.group(1)), with_unit.group(2)
         if unit == "usec":
             return number / 1000000
-        return number * _UNITS[unit] if unit in _UNITS else number
-    rate = re.match(r"(\d+) nodes/min\Z", text, re.ASCII)
-    if rate:
-        return int(rate.group(1))
-    if re.match(r"\d+\.\d+\Z", text, re.ASCII):
+        # A unit that nobody knows is no number of seconds.
+        return number * _UNITS[unit] if unit in _UNITS else text
+    if _FRACTION.match(text):
         return float(text)
-    try:
-        return clock_seconds(text)
-    except ValueError:
-        return text
+    return clock_seconds(text) if _CLOCK.match(text) else text
 
 
 def parse_controllers(text: str) -> Tuple[Controller, ...]:
     """The controllers of ``scontrol ping``, in its order; lines of other forms are skipped."""
     found = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         match = _PING.match(line.strip())
         if match:
             up = Answer.YES if match.group(3) == "UP" else Answer.NO
@@ -189,17 +191,19 @@ def parse_controllers(text: str) -> Tuple[Controller, ...]:
 
 
 def usable(controllers: Tuple[Controller, ...]) -> Answer:
-    """Whether any controller is up; unknown when none was listed."""
-    if not controllers:
-        return Answer.UNKNOWN
-    return Answer.YES if any(one.up is Answer.YES for one in controllers) else Answer.NO
+    """Whether any controller is up; unknown when none was listed, or none is known to be."""
+    ups = {one.up for one in controllers}
+    if Answer.YES in ups:
+        return Answer.YES
+    return Answer.NO if ups == {Answer.NO} else Answer.UNKNOWN
 
 
 def degraded(controllers: Tuple[Controller, ...]) -> Answer:
-    """Whether any controller is down; unknown when none was listed."""
-    if not controllers:
-        return Answer.UNKNOWN
-    return Answer.YES if any(one.up is Answer.NO for one in controllers) else Answer.NO
+    """Whether any controller is down; unknown when none was listed, or one is not known to be."""
+    ups = {one.up for one in controllers}
+    if Answer.NO in ups:
+        return Answer.YES
+    return Answer.NO if ups == {Answer.YES} else Answer.UNKNOWN
 
 
 def parse_configuration(text: str) -> Configuration:
@@ -207,14 +211,14 @@ def parse_configuration(text: str) -> Configuration:
 
     Raises :class:`SlurmError` (output_unreadable) when no line is the header of that output.
     """
-    lines = text.splitlines()
+    lines = text.split("\n")
     start = next((i for i, line in enumerate(lines) if _HEADER.match(line)), None)
     if start is None:
         raise SlurmError(
             "The output of scontrol show config has no line «Configuration data as of …»",
             FailureClass.OUTPUT_UNREADABLE,
             remedy="Run scontrol show config by hand: a wrapper may stand in front of it",
-            evidence={"stdout": text[:2000]},
+            evidence={"stdout": printable(text[:2000])},
         )
     header = _HEADER.match(lines[start])
     stamp = header.group(1) if header else ""
@@ -225,8 +229,23 @@ def parse_configuration(text: str) -> Configuration:
         as_of=int(stamp) if re.match(r"\d{9,11}\Z", stamp, re.ASCII) else None,
         settings=reader.main,
         sections=reader.sections,
-        controllers=parse_controllers(text),
+        controllers=_consistent(parse_controllers(text)),
         unread=tuple(reader.unread),
+    )
+
+
+def _consistent(controllers: Tuple[Controller, ...]) -> Tuple[Controller, ...]:
+    """The controllers that the ping at the end of a listing names.
+
+    One of them has just given the listing, so when all are DOWN the ping failed for another reason
+    (a credential that ran out, a controller that was slow) and tells nothing.
+    """
+    return _doubted(controllers) if usable(controllers) is Answer.NO else controllers
+
+
+def _doubted(controllers: Tuple[Controller, ...]) -> Tuple[Controller, ...]:
+    return tuple(
+        replace(one, up=Answer.UNKNOWN) if one.up is Answer.NO else one for one in controllers
     )
 
 
@@ -298,7 +317,7 @@ def read_configuration(run: Run) -> Configuration:
     end of the listing fails. Raises :class:`SlurmError` when there is no listing.
     """
     reply: Reply = run("scontrol", "show", "config")
-    listed = not reply.timed_out and any(_HEADER.match(line) for line in reply.out.splitlines())
+    listed = not reply.timed_out and any(_HEADER.match(line) for line in reply.out.split("\n"))
     if reply.status not in (0, 1) or not (listed or reply.status == 0):
         raise as_error(reply, "read the configuration of the running controller")
     try:
@@ -309,9 +328,28 @@ def read_configuration(run: Run) -> Configuration:
 
 
 def read_controllers(run: Run) -> Tuple[Controller, ...]:
-    """The controllers and whether each is up, from ``scontrol ping`` (exit status 1: none is)."""
+    """The controllers and whether each is up, from ``scontrol ping`` (exit status 1: none is).
+
+    A ping that this host could not authenticate says DOWN as well, and proves nothing.
+    """
     reply: Reply = run("scontrol", "ping")
-    return () if reply.timed_out or reply.not_started else parse_controllers(reply.out)
+    if reply.timed_out or reply.not_started:
+        return ()
+    found = parse_controllers(reply.out)
+    # A status of 1 alone is no failure here, so that only the texts count.
+    unheard = classify(replace(reply, status=1)) is FailureClass.AUTHENTICATION_FAILED
+    return _doubted(found) if unheard else found
+
+
+def require_source(environment: Mapping[str, str]) -> None:
+    """Raise :class:`SlurmError` when SLURM_CONF names no file: scontrol waits a minute for it."""
+    named = environment.get("SLURM_CONF")
+    if named and not os.path.isfile(named):
+        raise SlurmError(
+            "SLURM_CONF names %s, and there is no such file" % named,
+            FailureClass.NO_CONFIG_SOURCE,
+            remedy="Name a slurm.conf that exists, or leave SLURM_CONF and slurm_conf out",
+        )
 
 
 def as_result(configuration: Configuration) -> Dict[str, Any]:

@@ -15,12 +15,20 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
     FailureClass,
     Reply,
     SlurmError,
+    printable,
     require_started,
 )
 
+#: Characters of a line that a message shows: a wrapper can print anything.
+LONGEST_LINE = 1000
+
 #: What stands before Slurm's sentence: ``scontrol: error: ``, ``slurm_load_jobs error: `` (25.05
-#: and newer write no blank after ``error:``), nested as often as the call was.
-_PREFIX = re.compile(r"^(?:[A-Za-z_0-9]+(?: error)?:\s*|error:\s*|fatal:\s*)+")
+#: and newer write no blank after ``error:``), nested as often as the call was; sbatch and scancel
+#: say which request failed.
+_PREFIX = re.compile(
+    r"^(?:[A-Za-z_0-9]+(?: error)?:\s*|Batch job submission failed:\s*"
+    r"|Kill job error on job id [^:]*:\s*)+"
+)
 
 #: Sentences of slurm_errno.c, of the configuration reader (src/common/read_config.c) and of the
 #: accounting clients (src/sacct, src/sacctmgr), each with the class it proves.
@@ -47,6 +55,8 @@ SENTENCES: Tuple[Tuple[str, FailureClass], ...] = (
     (r"Protocol authentication error", FailureClass.AUTHENTICATION_FAILED),
     (r"Munge encode failed: .*", FailureClass.AUTHENTICATION_FAILED),
     (r"failed to connect to any sack sockets", FailureClass.AUTHENTICATION_FAILED),
+    (r"cannot create auth context for .*", FailureClass.AUTHENTICATION_FAILED),
+    (r"failed to initialize auth plugin", FailureClass.AUTHENTICATION_FAILED),
     (r"Invalid job id specified", FailureClass.JOB_UNKNOWN),
 )
 _COMPILED = tuple((re.compile(sentence + r"\Z"), kind) for sentence, kind in SENTENCES)
@@ -106,20 +116,25 @@ def classify(reply: Reply) -> FailureClass:
 
 
 def _lines(reply: Reply) -> List[str]:
-    return [line for line in (reply.err + "\n" + reply.out).splitlines() if line.strip()]
+    return [line for line in (reply.err + "\n" + reply.out).split("\n") if line.strip()]
 
 
 def failure_text(reply: Reply) -> str:
-    """The one line that says best why a command failed, for reasons and messages."""
+    """The one line that says best why a command failed, for reasons and messages; printable."""
     lines = _lines(reply)
     for line in lines:
         if any(pattern.match(sentence_of(line)) for pattern, kind in _COMPILED):
-            return line.strip()
+            return _shown(line)
     if lines:
-        return lines[-1].strip()
+        return _shown(lines[-1])
     if reply.timed_out:
         return "no answer within the time limit"
     return "exit status %d without a word" % reply.status
+
+
+def _shown(line: str) -> str:
+    text = printable(line.strip())
+    return text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + "..."
 
 
 def as_error(reply: Reply, doing: str) -> SlurmError:

@@ -103,7 +103,7 @@ class SlurmError(Exception):
         evidence: Optional[Mapping[str, Any]] = None,
     ) -> None:
         super().__init__(message)
-        self.message = message
+        self.message = printable(message)
         self.failure = failure
         self.remedy = remedy
         self.reply = reply
@@ -120,7 +120,7 @@ class SlurmError(Exception):
             self.message if not self.remedy else "%s. %s" % (self.message.rstrip("."), self.remedy)
         )
         result: Dict[str, Any] = {
-            "msg": printable(text),
+            "msg": text,
             "failure_class": self.failure.value,
             "retry": self.retry.value,
         }
@@ -132,7 +132,10 @@ class SlurmError(Exception):
 
 def printable(text: str) -> str:
     """The same text with undecodable bytes written as ``\\xNN``, so that it can be encoded."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # surrogates that stand for no byte; only an option can hold them
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def require_started(reply: Reply) -> Reply:

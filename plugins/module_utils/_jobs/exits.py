@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Union
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import UNKNOWN
@@ -24,6 +25,7 @@ class ExitCode:
     signal: int
 
 
+@lru_cache(maxsize=1024)
 def parse_exit_code(text: str) -> Union[ExitCode, str, None]:
     """Read ``status:signal``, or the raw wait status that squeue of 22.05 prints.
 

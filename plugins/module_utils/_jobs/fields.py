@@ -8,8 +8,8 @@ know, "infinite" for no limit; none of them is a number.
 
 from __future__ import annotations
 
-import re
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Union
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
@@ -27,9 +27,8 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.exits import Ex
 #: Epoch seconds, None (not set), or "unknown".
 Moment = Union[int, None, str]
 
-_EPOCH = re.compile(r"[0-9]{1,19}")
-_NUMBER = re.compile(r"-?[0-9]{1,19}")
 _NOT_SET = frozenset(("", "N/A", "NONE", "None", "NOT_SET", "Partition_Limit", "(null)"))
+_FLAGS = {"0": Answer.NO, "1": Answer.YES}
 _NO_LIMIT = frozenset(("UNLIMITED", "INFINITE"))
 #: NO_VAL and INFINITE of slurm/slurm.h, where a number is printed.
 _NO_VAL = 0xFFFFFFFE
@@ -42,11 +41,12 @@ def moment(text: str) -> Moment:
     squeue prints ``N/A`` or ``NONE`` where there is none, slurm_make_time_str() in
     src/common/parse_time.c ``None`` for NO_VAL and ``Unknown`` for 0.
     """
-    if _EPOCH.fullmatch(text):
+    if text.isdecimal() and text.isascii() and len(text) < 20:
         return int(text)
     return None if text in _NOT_SET else UNKNOWN
 
 
+@lru_cache(maxsize=4096)
 def limit(text: str) -> Limit:
     """A time limit or an elapsed time in the clock form, in seconds. Never raises.
 
@@ -65,7 +65,8 @@ def limit(text: str) -> Limit:
 
 def number(text: str) -> Limit:
     """A whole number; NO_VAL is None, Slurm's INFINITE is "infinite". Never raises."""
-    if not _NUMBER.fullmatch(text):
+    digits = text[1:] if text.startswith("-") else text
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
         return None if text in _NOT_SET else UNKNOWN
     value = int(text)
     if value == _NO_VAL:
@@ -75,15 +76,17 @@ def number(text: str) -> Limit:
 
 def flag(text: str) -> Answer:
     """A flag printed as 0 or 1; anything else is unknown. Never raises."""
-    return {"0": Answer.NO, "1": Answer.YES}.get(text, Answer.UNKNOWN)
+    return _FLAGS.get(text, Answer.UNKNOWN)
 
 
 def plain(value: Any) -> Any:
     """A record's value as JSON has it: words for enums, printable text, a mapping for exits."""
+    if value is None or type(value) is int:
+        return value
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, str):
-        return printable(value)
+        return value if value.isascii() else printable(value)
     if isinstance(value, ExitCode):
         return {"status": value.status, "signal": value.signal}
     return value

@@ -67,6 +67,7 @@ _RESULT = tuple(
 )
 _ABSENT = frozenset(("N/A", ""))
 _NULL = "(null)"
+_NOTHING: Mapping[str, str] = {}
 #: MAX_FED_JOB_ID (slurm/slurm.h): no job has this number or a larger one.
 _NO_JOB = 0xFFFFFFFD
 
@@ -159,37 +160,42 @@ def record_from(values: Sequence[str], extra: Sequence[str] = ()) -> JobRecord:
     Raises ValueError, with the value, when the ids are none. Any other value that cannot be read
     is "unknown" in the record.
     """
-    row = dict(zip(FIELDS, values))
-    spans = _array_tasks(row["ArrayTaskID"])
+    row = iter(values)
+    job_id, array_job_id = _job_number(next(row)), next(row)
+    spans = _array_tasks(next(row))
     return JobRecord(
-        job_id=_job_number(row["JobID"]),
-        array_job_id=_job_number(row["ArrayJobID"]) if spans else None,
-        array_tasks=spans,
-        het_job_id=_optional_number(row["HetJobID"]),
-        het_offset=_optional_number(row["HetJobOffset"]),
-        state=parse_state(row["State"]),
-        reason=row["Reason"],
-        eligible_time=fields.moment(row["EligibleTime"]),
-        start_time=fields.moment(row["StartTime"]),
-        end_time=fields.moment(row["EndTime"]),
-        submit_time=fields.moment(row["SubmitTime"]),
-        requeue=fields.flag(row["Requeue"]),
-        restarts=fields.number(row["RestartCnt"]),
-        priority=fields.number(row["PriorityLong"]),
-        nice=fields.number(row["Nice"]),
-        exit_code=parse_exit_code(row["exit_code"]),
-        batch=fields.flag(row["BatchFlag"]),
-        time_limit=fields.limit(row["TimeLimit"]),
-        user=row["UserName"],
-        account=_name(row["Account"]),
-        partition=row["Partition"],
-        qos=_name(row["QOS"]),
-        reservation=_name(row["Reservation"]),
-        node_list=row["NodeList"],
-        name=row["Name"],
-        comment=None if row["Comment"] == _NULL else row["Comment"],
-        extra=dict(zip(extra, values[len(FIELDS) :])),
+        job_id,
+        _job_number(array_job_id) if spans else None,
+        spans,
+        het_job_id=_optional_number(next(row)),
+        het_offset=_optional_number(next(row)),
+        state=parse_state(next(row)),
+        reason=next(row),
+        eligible_time=fields.moment(next(row)),
+        start_time=fields.moment(next(row)),
+        end_time=fields.moment(next(row)),
+        submit_time=fields.moment(next(row)),
+        requeue=fields.flag(next(row)),
+        restarts=fields.number(next(row)),
+        priority=fields.number(next(row)),
+        nice=fields.number(next(row)),
+        exit_code=parse_exit_code(next(row)),
+        batch=fields.flag(next(row)),
+        time_limit=fields.limit(next(row)),
+        user=next(row),
+        account=_name(next(row)),
+        partition=next(row),
+        qos=_name(next(row)),
+        reservation=_name(next(row)),
+        node_list=next(row),
+        name=next(row),
+        comment=_comment(next(row)),
+        extra=dict(zip(extra, row)) if extra else _NOTHING,
     )
+
+
+def _comment(text: str) -> Optional[str]:
+    return None if text == _NULL else text
 
 
 def _name(text: str) -> str:

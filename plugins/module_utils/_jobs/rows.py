@@ -56,15 +56,13 @@ def squeue_rows(stdout: bytes, marks: Marks, width: int) -> Iterator[List[str]]:
     Bytes that are not UTF-8 become surrogate escapes. Raises :class:`SlurmError`
     (OUTPUT_UNREADABLE, with the text) for anything between, before or after the rows.
     """
-    end = marks.end.encode() + b"\n"
-    separator = marks.separator.encode()
-    rows = stdout.split(end)
+    rows = stdout.decode("utf-8", "surrogateescape").split(marks.end + "\n")
     rest = rows.pop()
     for row in rows:
-        values = row.split(separator)
+        values = row.split(marks.separator)
         if len(values) != width:
             raise unreadable("a row of squeue", row)
-        yield [value.decode("utf-8", "surrogateescape") for value in values]
+        yield values
     if rest:
         raise unreadable("the end of squeue's output", rest)
 
@@ -73,22 +71,22 @@ def sacct_rows(stdout: bytes, delimiter: str, width: int) -> Iterator[List[str]]
     """The rows of a ``sacct --parsable`` call, where the delimiter follows each value and a newline
     each row. Otherwise like :func:`squeue_rows`.
     """
-    values = stdout.split(delimiter.encode())
+    values = stdout.decode("utf-8", "surrogateescape").split(delimiter)
     rest = values.pop()
-    if len(values) % width or rest != (b"\n" if values else b""):
-        raise unreadable("sacct's output", stdout)
+    if len(values) % width or rest != ("\n" if values else ""):
+        raise unreadable("sacct's output", "".join((*values, rest)))
     for start in range(0, len(values), width):
         row = values[start : start + width]
         if start:
-            if not row[0].startswith(b"\n"):
+            if not row[0].startswith("\n"):
                 raise unreadable("a row of sacct", row[0])
             row[0] = row[0][1:]
-        yield [value.decode("utf-8", "surrogateescape") for value in row]
+        yield row
 
 
-def unreadable(what: str, text: bytes) -> SlurmError:
+def unreadable(what: str, text: str) -> SlurmError:
     """The error for a text that does not have the form that was asked for; it carries the text."""
-    shown = printable(text[:SHOWN].decode("utf-8", "surrogateescape"))
+    shown = printable(text[:SHOWN])
     return SlurmError(
         "Could not read %s: %r" % (what, shown),
         FailureClass.OUTPUT_UNREADABLE,

@@ -135,6 +135,17 @@ class Execution:
         return Answer.YES if self.state.coarse is Coarse.ENDED else Answer.NO
 
     @property
+    def live(self) -> Answer:
+        """Whether what the row stands for is not yet in a final state.
+
+        Unknown for the row of an array's tasks that wait: it still names tasks that were cancelled
+        or started meanwhile, for seconds (24.11.5, 26.05.5) or until they end (22.05.8).
+        """
+        if self.id.kind is IdKind.ARRAY_TASKS and self.state.live is Answer.YES:
+            return Answer.UNKNOWN
+        return self.state.live
+
+    @property
     def nodes(self) -> Tuple[str, ...]:
         """The nodes of the execution; ValueError when the list cannot be read."""
         return expand_hosts(self.node_list)
@@ -169,7 +180,7 @@ class History:
     @property
     def live(self) -> Answer:
         """Whether any of it is not yet in a final state, as far as accounting has heard."""
-        answers = {execution.state.live for execution in self.latest}
+        answers = {execution.live for execution in self.latest}
         if Answer.YES in answers:
             return Answer.YES
         return Answer.NO if answers == {Answer.NO} else Answer.UNKNOWN
@@ -308,7 +319,7 @@ def parse_executions(stdout: bytes, delimiter: str, restarts: bool) -> Iterator[
     for row in sacct_rows(stdout, delimiter, len(FIELDS) + restarts):
         execution = execution_from(row)
         if execution is None:
-            raise unreadable("a row of sacct", " ".join(row).encode("utf-8", "surrogateescape"))
+            raise unreadable("a row of sacct", " ".join(row))
         if execution.id.kind is not IdKind.STEP:
             yield execution
 

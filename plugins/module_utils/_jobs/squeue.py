@@ -151,8 +151,7 @@ def parse_jobs(stdout: bytes, marks: Marks, extra: Sequence[str] = ()) -> Iterat
         try:
             yield record_from(row, extra)
         except ValueError:
-            text = " ".join(row).encode("utf-8", "surrogateescape")
-            raise unreadable("a row of squeue", text) from None
+            raise unreadable("a row of squeue", " ".join(row)) from None
 
 
 def read_jobs(run: Run, ids: Sequence[JobId], extra: Sequence[str] = ()) -> Dict[str, JobLookup]:

@@ -33,6 +33,9 @@ LARGEST_FILE = 1 << 20
 #: Answers of other clusters, users and hosts that one file keeps; the oldest are dropped first.
 LARGEST_NUMBER = 32
 
+#: Seconds to wait for another run that writes the file; without the lock its entry may be lost.
+STORE_PATIENCE = 5.0
+
 #: Settings that an answer depends on; with the user and the host they are its identity.
 KEY_SETTINGS = (
     "ClusterName",
@@ -47,10 +50,15 @@ KEY_SETTINGS = (
 def identity(configuration: Configuration, user: str, host: str) -> Dict[str, str]:
     """The key of an answer: Slurm's own text of each setting, the user, and the host.
 
-    A setting that was not read is "unknown", and makes every answer unusable.
+    A setting that was not read, or reads twice and differently, is "unknown", and makes every
+    answer unusable.
     """
-    read = configuration.settings
-    key = {name: read[name].raw if name in read else UNKNOWN for name in KEY_SETTINGS}
+    read = {
+        name: setting.raw
+        for name, setting in configuration.settings.items()
+        if setting.value != UNKNOWN
+    }
+    key = {name: read.get(name, UNKNOWN) for name in KEY_SETTINGS}
     key.update(user=user, host=host)
     return key
 
@@ -139,14 +147,18 @@ class Cache:
 
         A file that was refused is left alone. What goes wrong is a warning: the answers stand.
         """
-        kept = [one for one in self._entries() if dict(one.key) != dict(answers.key)]
-        if self.refused:
-            return
-        newest = sorted(kept + [answers], key=lambda one: -one.ran_at)[:LARGEST_NUMBER]
+        lock = Lock(self.path)
+        lock.take(STORE_PATIENCE)
         try:
+            kept = [one for one in self._entries() if dict(one.key) != dict(answers.key)]
+            if self.refused:
+                return
+            newest = sorted(kept + [answers], key=lambda one: -one.ran_at)[:LARGEST_NUMBER]
             self._replace({"format": FORMAT, "probes": [one.as_entry() for one in newest]})
         except OSError as error:
             self._warn("was not written: %s" % error, "the next run probes again; set cache_path")
+        finally:
+            lock.free()
 
     def _warn(self, what: str, consequence: str) -> None:
         text = "The preflight cache %s %s (%s)" % (self.path, what, consequence)
@@ -178,13 +190,20 @@ class Cache:
             self.refused = True
             self._warn("is not readable: %s" % error, "ignored; remove it or set cache_path")
             return None
-        with os.fdopen(handle, "rb") as stream:
-            trouble = _distrust(os.fstat(stream.fileno()))
+        try:
+            trouble = _distrust(os.fstat(handle))
             if trouble:
                 self.refused = True
                 self._warn("is refused: %s" % trouble, "remove it or set cache_path")
                 return None
-            return stream.read(LARGEST_FILE)
+            with os.fdopen(handle, "rb", closefd=False) as stream:
+                return stream.read(LARGEST_FILE)
+        except OSError as error:
+            self.refused = True
+            self._warn("is not readable: %s" % error, "ignored; remove it or set cache_path")
+            return None
+        finally:
+            os.close(handle)
 
     def _replace(self, document: Mapping[str, Any]) -> None:
         directory = _directory_of(self.path)
@@ -245,7 +264,10 @@ class Lock:
             try:
                 fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True, ""
-            except OSError:
+            except OSError as error:
+                if not isinstance(error, BlockingIOError):  # a file system without locks
+                    self.free()
+                    return False, "the lock %s: %s" % (self.path, error)
                 if time.monotonic() >= end:
                     self.free()
                     return False, "another preflight has held %s for %g s" % (self.path, patience)

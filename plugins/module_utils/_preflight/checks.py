@@ -53,6 +53,9 @@ COMMANDS = ("scontrol", "squeue", "sacct", "sbatch", "scancel", "timeout", "date
 #: Releases that the collection supports, first and last.
 OLDEST, NEWEST = (22, 5, 0), (26, 5, 99)
 
+#: Seconds of MinJobAge above which slurmctld keeps many finished jobs in memory for long.
+LONG_MIN_JOB_AGE = 7200
+
 _RECONFIGURE = "in slurm.conf on every host, then scontrol reconfigure"
 _RESTART = "in slurm.conf on every host, then restart slurmctld and the slurmds"
 
@@ -126,17 +129,22 @@ def controller(controllers: Sequence[Controller]) -> Check:
             "scontrol named no controller",
             REMEDIES[FailureClass.CONTROLLER_UNREACHABLE],
         )
-    seen = "; ".join(
-        "%s %s is %s" % (one.role, one.host, "UP" if one.up is Answer.YES else "DOWN")
-        for one in found
-    )
-    if usable(found) is not Answer.YES:
+    words = {
+        Answer.YES: "UP",
+        Answer.NO: "DOWN",
+        Answer.UNKNOWN: "DOWN to a ping that failed",
+    }
+    seen = "; ".join("%s %s is %s" % (one.role, one.host, words[one.up]) for one in found)
+    answers, broken = usable(found), degraded(found)
+    if answers is Answer.NO:
         remedy = REMEDIES[FailureClass.CONTROLLER_UNREACHABLE]
         return Check(name, Verdict.FAIL, seen, remedy)
-    if degraded(found) is Answer.YES:
-        return Check(
-            name, Verdict.WARN, seen, "Bring the controllers that are DOWN back to service"
-        )
+    if answers is Answer.YES and broken is Answer.YES:
+        remedy = "Bring the controllers that are DOWN back to service"
+        return Check(name, Verdict.WARN, seen, remedy)
+    if Answer.UNKNOWN in (answers, broken):
+        remedy = "Run scontrol ping by hand on this host, and see why it fails"
+        return Check(name, Verdict.UNKNOWN, seen, remedy)
     return Check(name, Verdict.PASS, seen)
 
 
@@ -234,6 +242,12 @@ def min_job_age(configuration: Configuration, poll_interval: Optional[int]) -> C
     if poll_interval is not None and age < poll_interval:
         remedy = "Set MinJobAge to %d or more %s" % (poll_interval, _RECONFIGURE)
         return Check(name, Verdict.FAIL, "%s, polled every %d s" % (seen, poll_interval), remedy)
+    if age > LONG_MIN_JOB_AGE:
+        remedy = "Set MinJobAge to %d or less %s: finished jobs cost slurmctld memory" % (
+            LONG_MIN_JOB_AGE,
+            _RECONFIGURE,
+        )
+        return Check(name, Verdict.WARN, seen, remedy)
     if age <= 2:
         remedy = "Set MinJobAge to a minute or more %s" % _RECONFIGURE
         return Check(name, Verdict.WARN, "%s: how a job ended is forgotten at once" % seen, remedy)
@@ -269,7 +283,8 @@ def accounting_reachable(reply: Optional[Reply]) -> Check:
     name = "accounting_reachable"
     if reply is None:
         return Check(name, Verdict.UNKNOWN, "not asked: the configuration was not read")
-    kind = classify(reply)
+    # sacct asks no controller, so that a reply cut off was slurmdbd's.
+    kind = FailureClass.ACCOUNTING_UNREACHABLE if reply.timed_out else classify(reply)
     if kind is FailureClass.NONE:
         return Check(name, Verdict.PASS, "sacct was answered")
     seen, remedy = failure_text(reply), REMEDIES.get(kind, "")
@@ -344,8 +359,13 @@ def of_configuration(
     ]
 
 
-def probe(job: Optional[str], hold: Support, accounting: Support, trouble: str) -> Check:
-    """Whether the probe ran (``job`` names it then), saw what it looked for, and left nothing."""
+def probe(
+    job: Optional[str], hold: Support, accounting: Support, refused: bool, trouble: str
+) -> Check:
+    """Whether the probe ran (``job`` names it then), saw what it looked for, and left nothing.
+
+    ``refused``: slurmctld wants no such job of this user.
+    """
     name = "probe"
     if trouble:
         remedy = "Remove it by hand: scancel --user=$USER --name=%s" % JOB_NAME
@@ -354,9 +374,11 @@ def probe(job: Optional[str], hold: Support, accounting: Support, trouble: str) 
         return Check(
             name, Verdict.UNKNOWN, READ_ONLY, "Run once with probe: auto, not in check mode"
         )
-    if job is None:
+    if job is None and refused:
         remedy = "See that this user may submit a job of one task (partition, account, qos)"
-        return Check(name, Verdict.FAIL, hold.reason, remedy if hold.reason else "")
+        return Check(name, Verdict.FAIL, hold.reason, remedy)
+    if job is None:
+        return Check(name, Verdict.UNKNOWN, "there was no probe: %s" % hold.reason, "Run again")
     unseen = [one.reason for one in (hold, accounting) if one.passing]
     if unseen:
         return Check(name, Verdict.UNKNOWN, "%s: %s" % (job, "; ".join(unseen)), "Run again")

@@ -23,8 +23,8 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.checks imp
 class Sample:
     """One look at slurmctld's clock: ``as_of`` in whole epoch seconds (rounded down).
 
-    The others are seconds on the host's own clock: when the module began, just before and just
-    after slurmctld was asked, and when the module ended.
+    The others are seconds on the host's steady clock, which nobody sets: when the module began,
+    just before and just after slurmctld was asked, and when the module ended.
     """
 
     as_of: int

@@ -24,6 +24,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.capabiliti
     Support,
     probed,
 )
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.checks import JOB_NAME
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.probe import Started
 
 #: Seconds between two looks at sacct (spec page "Capabilities and declarations").
@@ -52,30 +53,46 @@ def wait_for_row(
     """
     until = time.monotonic() + patience
     most = limit(configuration)
+    accounting = Accounting(run)
     while True:
         waited = max(0.0, time.time() - started.cancelled_at)
-        answer = look(run, configuration, started, last=waited + POLL > most)
-        left = until - time.monotonic()
-        if answer is not None or left < POLL:
+        answer = look(accounting, configuration, started, last=waited >= most)
+        pause = min(POLL, max(0.1, most - waited))
+        if answer is not None or time.monotonic() + pause > until:
             return answer, waited
-        time.sleep(POLL)
+        time.sleep(pause)
 
 
-def look(run: Run, configuration: Configuration, started: Started, last: bool) -> Optional[Support]:
+def look(
+    accounting: Accounting, configuration: Configuration, started: Started, last: bool
+) -> Optional[Support]:
     """One look at sacct; None while it shows no row that tells, unless it is the last one."""
-    job_id = parse_job_id(started.job_id)
     answer: Optional[Support]
     try:
-        latest = Accounting(run).histories([job_id])[started.job_id].latest
+        answer = _seen(_row(accounting, started), configuration, started, last)
     except SlurmError as error:
         answer = _failed(error)
-    else:
-        answer = _seen(latest[-1] if latest else None, configuration, started, last)
     if answer is None:
         return None
     flags = configuration.settings.get("AccountingStoreFlags")
     reason = "%s; AccountingStoreFlags=%s" % (answer.reason, flags.raw if flags else "unknown")
     return probed(answer.support, reason, answer.passing)
+
+
+def _row(accounting: Accounting, started: Started) -> Optional[Execution]:
+    """The row of the probe's job, None while there is none; not that of an older job with its id.
+
+    slurmctld can begin again with id 1, and accounting keeps what was there before.
+    """
+    asked = parse_job_id(started.job_id)
+    for row in reversed(accounting.histories([asked])[started.job_id].executions):
+        if row.comment == started.comment:
+            return row
+        submitted, since = row.submit_time, started.since
+        recent = since is None or (isinstance(submitted, int) and submitted >= since)
+        if row.name == JOB_NAME and recent:
+            return row
+    return None
 
 
 def _seen(

@@ -11,7 +11,7 @@ import math
 import os
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import (
     Commands,
@@ -21,6 +21,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.config impor
     Configuration,
     read_configuration,
     read_controllers,
+    require_source,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.landing import landing_bound
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
@@ -28,6 +29,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
     FailureClass,
     Reply,
     SlurmError,
+    printable,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight import checks, clock
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.cache import (
@@ -106,89 +108,86 @@ class Preflight:
         self.commands, self.request, self.message = commands, request, message
         self.run = commands.run
         self.cache = Cache(request.cache_path)
-        self.began = time.time()
+        self.began = time.monotonic()
         self.clock: Optional[clock.Sample] = None
         self.error: Optional[SlurmError] = None
+        self.started = _started(message.state)
         self.not_started = NotStarted("")
-        self.changed = False
+        self.changed = self.started is not None
 
     def round(self) -> Round:
         """The whole of one round. Raises only ``Interrupted``."""
         configuration = self._configuration()
         if self.error is not None:
             return self._end(configuration, self._unseen(self.error.message))
-        started = _started(self.message.state)
-        if started is None:
-            cached = self._cached(configuration)
-            if cached is not None:
-                seen = Probed(cached.hold, cached.accounting, cached, cached=True)
+        if self.started is None:
+            seen = self._without_probing(configuration) or self._start(configuration)
+            if seen is not None:
                 return self._end(configuration, seen)
-            if self.request.read_only:
-                self.changed = self.request.terms.mode != "never"
-                return self._end(configuration, self._unseen(READ_ONLY))
-            found = self._start(configuration)
-            if isinstance(found, Probed):
-                return self._end(configuration, found)
-            started = found
-        return self._go_on(configuration, started)
+        assert self.started is not None
+        return self._go_on(configuration, self.started)
 
     def _configuration(self) -> Configuration:
-        named = self.commands.environment.get("SLURM_CONF")
-        asked = time.time()
+        asked = time.monotonic()
         try:
-            if named and not os.path.exists(named):
-                raise SlurmError(
-                    "SLURM_CONF names %s, and there is no such file" % named,
-                    FailureClass.NO_CONFIG_SOURCE,
-                    remedy="Name a slurm.conf that exists, or leave SLURM_CONF and slurm_conf out",
-                )
+            require_source(self.commands.environment)
             configuration = read_configuration(self.run)
         except SlurmError as error:
             self.error = error
             return Configuration(None)
         if configuration.as_of is not None:
             # ended: filled in when the round ends
-            self.clock = clock.Sample(configuration.as_of, self.began, asked, time.time(), 0.0)
+            answered = time.monotonic()
+            self.clock = clock.Sample(configuration.as_of, self.began, asked, answered, 0.0)
         return configuration
+
+    def _without_probing(self, configuration: Configuration) -> Optional[Probed]:
+        """The cached answers, or that there are none to be had; None when a probe has to tell."""
+        read_only, mode = self.request.read_only, self.request.terms.mode
+        cached = self._cached(configuration) if read_only or mode != "always" else None
+        if read_only:
+            # What a run that may probe would do.
+            self.changed = mode == "always" or (mode == "auto" and cached is None)
+        if cached is not None:
+            return Probed(cached.hold, cached.accounting, cached, cached=True)
+        return self._unseen(READ_ONLY) if read_only else None
 
     def _key(self, configuration: Configuration) -> Dict[str, str]:
         place = self.request.terms.place
         return identity(configuration, place.user, place.host)
 
     def _cached(self, configuration: Configuration) -> Optional[Answers]:
-        terms = self.request.terms
-        if terms.mode == "always":
-            return None
-        return self.cache.find(self._key(configuration), time.time(), terms.max_age)
+        max_age = self.request.terms.max_age
+        return self.cache.find(self._key(configuration), time.time(), max_age)
 
-    def _start(self, configuration: Configuration) -> Union[Started, Probed]:
+    def _start(self, configuration: Configuration) -> Optional[Probed]:
+        """Probe, one run of this user at a time. None when the probe was started."""
         lock = Lock(self.request.cache_path)
         alone, why = lock.take(LOCK_PATIENCE)
         try:
-            cached = self._cached(configuration)
-            if cached is not None:
-                return Probed(cached.hold, cached.accounting, cached, cached=True)
+            seen = self._without_probing(configuration)  # another run may have probed meanwhile
+            if seen is not None:
+                return seen
             if not alone:
-                self.cache.warnings.append("Probing without %s" % why)
-            self.changed = True
+                self.cache.warnings.append(printable("Probing without %s" % why))
             bound = landing_bound(configuration, 0)
             hold: Optional[Support] = None
             if bound.seconds is None:
                 hold = probed(Answer.UNKNOWN, bound.reason, passing=True)
             elif not bound.known:
                 hold = probed(Answer.NO, bound.reason)
-            place = self.request.terms.place
-            found = attempt(self.run, place, configuration.as_of, alone, hold)
+            found = attempt(self.run, self.request.terms.place, configuration.as_of, hold)
         finally:
             lock.free()
         if isinstance(found, Started):
-            return found
+            self.started, self.changed = found, True
+            return None
         self.not_started = found
+        self.changed = found.late or bool(found.removed)
         return self._unseen(found.reason)
 
     def _go_on(self, configuration: Configuration, started: Started) -> Round:
         waited = max(0.0, time.time() - started.cancelled_at)
-        self.changed = True
         if started.accounting is None:
             answer, waited = wait_for_row(self.run, configuration, started, self.message.wait)
             started = replace(started, accounting=answer)
@@ -214,32 +213,31 @@ class Preflight:
         )
         if answers.lasting:
             self.cache.store(answers)
-        seen = Probed(answers.hold, answers.accounting, answers, removed=started.removed)
-        return self._end(configuration, seen, started.trouble)
+        return self._end(configuration, Probed(answers.hold, answers.accounting, answers))
 
     def _unseen(self, reason: str) -> Probed:
         nothing = probed(Answer.UNKNOWN, reason, passing=True)
-        return Probed(nothing, nothing, removed=self.not_started.removed)
+        return Probed(nothing, nothing)
 
     def _part(self, **more: Any) -> Round:
         sample = None
         if self.clock is not None:
-            sample = replace(self.clock, ended=time.time()).as_fact()
+            sample = replace(self.clock, ended=time.monotonic()).as_fact()
         part = dict(clock=sample, clock_skew_max=self.request.clock_skew_max, **more)
         return Round(part, error=self.error, changed=self.changed, warnings=self.cache.warnings)
 
-    def _end(self, configuration: Configuration, seen: Probed, trouble: str = "") -> Round:
+    def _end(self, configuration: Configuration, seen: Probed) -> Round:
         controllers = configuration.controllers
         if self.error is not None and self.error.failure not in _NOT_ASKED:
             controllers = read_controllers(self.run)
         view = View(configuration, controllers)
-        trouble = trouble or self.not_started.trouble
-        found = self._checks(view, seen, trouble)
+        seen = replace(seen, removed=(self.started or self.not_started).removed)
+        found = self._checks(view, seen)
         ended = self._part(finished=True)
         ended.facts = preflight_facts(view, seen, found, self.request.terms, time.time())
         return ended
 
-    def _checks(self, view: View, seen: Probed, trouble: str) -> List[checks.Check]:
+    def _checks(self, view: View, seen: Probed) -> List[checks.Check]:
         commands, configuration = self.commands, view.configuration
         paths = {name: commands.path_of(name) for name in checks.COMMANDS}
         places = [path for path in USUAL_PLACES if os.path.exists(path)]
@@ -265,7 +263,9 @@ class Preflight:
             if answers
             else None
         )
-        probe = checks.probe(job, seen.hold, seen.accounting, trouble)
+        trouble = (self.started or self.not_started).trouble
+        refused = self.not_started.refused
+        probe = checks.probe(job, seen.hold, seen.accounting, refused, trouble)
         return [*before_clock, *judged[:2], no_clock, *judged[2:], probe]
 
 

@@ -10,7 +10,6 @@ collection.
 from __future__ import annotations
 
 import re
-import secrets
 import signal
 import time
 from dataclasses import dataclass, field
@@ -31,7 +30,10 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import UNKNOWN
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import parse_job_id
-from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import JobRecord
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import (
+    JobLookup,
+    JobRecord,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.squeue import (
     Selection,
     read_jobs,
@@ -42,6 +44,10 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.capabiliti
     probed,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.checks import JOB_NAME
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.owner import (
+    COMMENT_START,
+    Owner,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.hold import (
     open_arguments,
     place_arguments,
@@ -49,58 +55,81 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.hold import (
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.judge import Proof
 
-COMMENT_START = "hpcops.slurm preflight probe"
-
-#: A probe's job of another host is removed when it is this many seconds old: its steps take far
-#: less, and it never runs.
+#: A probe's job whose process can't be looked at (another host's) is removed when it is this many
+#: seconds old: its steps take far less, and it never runs.
 LONGEST_LIFE = 900
+
+#: No new attempt to remove the job is begun after this many seconds; the next run goes on with it.
+LONGEST_CLEANING = 40.0
 
 INSTANCE, STALE_INSTANCE = 1, 2
 
 #: Seconds within which the release that has to be refused may be started.
 RELEASE_TTL = 60
 
-#: Failures that tell nothing about what a cluster can do.
-_NO_ANSWER = frozenset((FailureClass.AUTHENTICATION_FAILED, FailureClass.COMMAND_MISSING))
+#: Failures that tell nothing about what a cluster can do; the first two say that the job is over.
+_NO_ANSWER = frozenset(
+    (
+        FailureClass.JOB_UNKNOWN,
+        FailureClass.JOB_FINISHED,
+        FailureClass.AUTHENTICATION_FAILED,
+        FailureClass.COMMAND_MISSING,
+        FailureClass.NO_CONFIG_SOURCE,
+    )
+)
 
 NOT_REFUSED = "slurm: the preflight probe failed: a release naming instance 2 was not refused"
 
 
 class Interrupted(BaseException):
-    """A signal asked the process to end; raised in the main thread so that the job is removed."""
+    """A signal asked the process to end; raised in the main thread so that the job is removed.
 
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+    ``trouble`` says what could not be removed, "" when nothing is left.
+    """
+
+    def __init__(self, number: int, trouble: str = "") -> None:
+        super().__init__(number, trouble)
+        self.number, self.trouble = number, trouble
 
 
 class Interruptible:
-    """While this is entered, SIGTERM, SIGINT and SIGHUP raise :class:`Interrupted` once.
+    """Takes SIGTERM, SIGINT and SIGHUP while it is entered, and raises :class:`Interrupted` once.
 
-    After :meth:`shield` they only leave a note, so that what has to be put right is put right; the
-    exit raises it then.
+    A signal interrupts only inside ``with signals.open():``. At any other time it leaves a note,
+    so that what has to be done to the end is; the note is raised by the next ``open``, or by the
+    exit. A signal that the process was started to ignore (nohup) stays ignored.
     """
 
     NUMBERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
     def __init__(self) -> None:
-        self._shielded = False
+        self._open = False
         self._noted: Optional[int] = None
         self._before: Dict[int, Any] = {}
 
     def __enter__(self) -> Interruptible:
-        self._before = {number: signal.signal(number, self._take) for number in self.NUMBERS}
+        for number in self.NUMBERS:
+            before = signal.getsignal(number)
+            if before not in (signal.SIG_IGN, None):
+                self._before[number] = before
+                signal.signal(number, self._take)
         return self
 
-    def shield(self) -> None:
-        """From now on, only note signals."""
-        self._shielded = True
+    def open(self) -> _Opening:
+        """While the result is entered, a signal interrupts."""
+        return _Opening(self)
+
+    def gate(self, is_open: bool) -> None:
+        """From now on, let signals interrupt or only note them."""
+        self._open = is_open
+        if is_open and self._noted is not None:
+            self._take(self._noted, None)
 
     def _take(self, number: int, frame: Optional[FrameType]) -> None:
         del frame
         self._noted = number
-        if not self._shielded:
-            self.shield()
+        if self._open:
+            self._open = False
             raise Interrupted(number)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
@@ -108,6 +137,17 @@ class Interruptible:
             signal.signal(number, handler)
         if self._noted is not None and not isinstance(error, Interrupted):
             raise Interrupted(self._noted)
+
+
+@dataclass(frozen=True)
+class _Opening:
+    signals: Interruptible
+
+    def __enter__(self) -> None:
+        self.signals.gate(True)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.signals.gate(False)
 
 
 @dataclass(frozen=True)
@@ -144,24 +184,40 @@ def submit_arguments(place: Place, comment: str) -> List[str]:
 
 
 class ProbeError(Exception):
-    """The probe's job could not be submitted: nothing was seen."""
+    """The probe's job has no id: nothing was seen. ``refused``: slurmctld wants no such job.
+
+    ``late``: it is not known whether there is a job, and one may still appear.
+    """
+
+    def __init__(self, message: str, refused: bool, late: bool) -> None:
+        super().__init__(message)
+        self.refused, self.late = refused, late
+
+
+#: Failures of sbatch after which there is no job, for certain, and no answer about one.
+_NOTHING_SENT = frozenset((FailureClass.AUTHENTICATION_FAILED, FailureClass.NO_CONFIG_SOURCE))
 
 
 def submit(run: Run, place: Place, comment: str) -> str:
     """Submit the probe's job and return its id.
 
-    Raises :class:`ProbeError` with Slurm's words when there is no job.
+    Raises :class:`ProbeError` with Slurm's words when there is no job, or none that is known of: a
+    submission that was not answered in time is in the queue as soon as slurmctld gets to it.
     """
     reply: Reply = run("sbatch", *submit_arguments(place, comment), text_in="#!/bin/sh\nexit 0\n")
     job_id = reply.out.strip().partition(";")[0]
-    if reply.status != 0 or not re.match(r"[1-9]\d*\Z", job_id, re.ASCII):
-        raise ProbeError("submitting the probe: %s" % failure_text(reply))
-    return job_id
+    if reply.status == 0 and re.match(r"[1-9]\d{0,9}\Z", job_id, re.ASCII):
+        return job_id
+    kind = classify(reply)
+    sent = not (reply.not_started or kind in _NOTHING_SENT)
+    late = sent and (reply.status != 1 or kind in PASSING)
+    refused = sent and not late
+    raise ProbeError("submitting the probe: %s" % failure_text(reply), refused, late)
 
 
-def read_one(run: Run, job_id: str) -> Optional[JobRecord]:
-    """The probe's job as slurmctld shows it, None when it shows none. Raises SlurmError."""
-    return read_jobs(run, [parse_job_id(job_id)])[job_id].record
+def look_up(run: Run, job_id: str) -> JobLookup:
+    """What slurmctld shows of the probe's job. Raises SlurmError."""
+    return read_jobs(run, [parse_job_id(job_id)])[job_id]
 
 
 class HoldProbe:
@@ -192,7 +248,7 @@ class HoldProbe:
     def place(self) -> Optional[Support]:
         """Place hold 1."""
         reply = self.run("scontrol", *place_arguments(self.job_id, INSTANCE))
-        return self._judged(reply, "placing hold 1 on the probe")
+        return self._judged(reply, "placing hold 1 on the probe", _unheld)
 
     def decodes(self) -> Optional[Support]:
         """Read hold 1 back."""
@@ -201,7 +257,7 @@ class HoldProbe:
     def open(self) -> Optional[Support]:
         """Open the gate."""
         reply = self.run("scontrol", *open_arguments(self.job_id))
-        return self._judged(reply, "opening the held probe")
+        return self._judged(reply, "opening the held probe", lambda record: record.gate)
 
     def survives(self) -> Optional[Support]:
         """The hold is there after the gate was opened, and the gate is open."""
@@ -221,15 +277,26 @@ class HoldProbe:
         """The refusal left the hold as it was."""
         return self._still("a stale release changed the hold")
 
-    def _judged(self, reply: Reply, what: str) -> Optional[Support]:
+    def _judged(
+        self, reply: Reply, what: str, undone: Callable[[JobRecord], Answer]
+    ) -> Optional[Support]:
+        """None for success. A refusal is a no only if the job shows that it is ``undone``.
+
+        An exit status of 1 with a sentence can come with the change made (a partition that is
+        INACTIVE), and can mean that somebody else ended the job.
+        """
         if reply.status == 0:
             return None
         reason = "%s: %s" % (what, failure_text(reply))
         kind = classify(reply)
-        # Only a sentence that slurmctld says after it decided is a no that was seen.
         if kind in PASSING or kind in _NO_ANSWER or reply.status != 1:
             return _unseen(reason)
-        return probed(Answer.NO, reason)
+        record, trouble = self._read()
+        if record is None:
+            return _unseen("%s; %s" % (reason, trouble))
+        if undone(record) is Answer.YES:
+            return probed(Answer.NO, reason)
+        return _unseen("%s; and yet it may be done" % reason)
 
     def _still(self, what: str) -> Optional[Support]:
         record, trouble = self._read()
@@ -238,7 +305,7 @@ class HoldProbe:
         if record.hold_instance == INSTANCE:
             return None
         reason = "%s: EligibleTime is %s" % (what, record.eligible_time)
-        return _unseen(reason) if record.hold_instance == UNKNOWN else probed(Answer.NO, reason)
+        return probed(Answer.NO, reason) if _unheld(record) is Answer.YES else _unseen(reason)
 
     def _gate_open(self, what: str) -> Optional[Support]:
         record, trouble = self._read()
@@ -250,11 +317,21 @@ class HoldProbe:
         return probed(Answer.NO, reason) if record.gate is Answer.YES else _unseen(reason)
 
     def _read(self) -> Tuple[Optional[JobRecord], str]:
+        """The living job, or why there is none to see."""
         try:
-            record = read_one(self.run, self.job_id)
+            record = look_up(self.run, self.job_id).record
         except SlurmError as error:
             return None, error.message
-        return record, "slurmctld does not know the probe's job any more"
+        if record is not None and record.state.live is not Answer.YES:
+            return None, "the probe's job has ended meanwhile, %s" % record.state.word
+        return record, "slurmctld does not show the probe's job any more"
+
+
+def _unheld(record: JobRecord) -> Answer:
+    """Whether the job shows that hold 1 is not in place."""
+    if record.hold_instance == UNKNOWN:
+        return Answer.UNKNOWN
+    return Answer.NO if record.hold_instance == INSTANCE else Answer.YES
 
 
 def _unseen(reason: str) -> Support:
@@ -266,13 +343,11 @@ def _unseen(reason: str) -> Support:
 class Cleaning:
     """Removal of the probe's own job, and of those that killed runs left behind.
 
-    ``alone``: this process holds the lock, so that no other run of this user on this host has a
-    job that it needs.
+    ``trouble`` says what could not be removed.
     """
 
     run: Run
     place: Place
-    alone: bool
     removed: List[str] = field(default_factory=list)
     trouble: str = ""
 
@@ -280,28 +355,48 @@ class Cleaning:
         """Remove the jobs of earlier runs; ``now`` is slurmctld's clock in epoch seconds."""
         try:
             for record in self._jobs():
-                if self._ownerless(record, now) and self._cancelled(record.id_text):
+                if not self._ownerless(record, now):
+                    continue
+                if self._cancelled(record.id_text):
                     self.removed.append(record.id_text)
+                else:
+                    self._note("probe job %s is still there after scancel" % record.id_text)
         except SlurmError as error:
-            self.trouble = error.message
+            self._note("looking for probe jobs of earlier runs: %s" % error.message)
 
-    def own(self, job_id: Optional[str], comment: str) -> None:
+    def own(self, job_id: Optional[str], comment: str, late: bool = False) -> None:
         """Remove this run's job; without an id, whatever carries its comment.
 
-        Tried again until slurmctld shows that the job is over, for some seconds.
+        Tried again until slurmctld shows that the job is over, for some seconds. ``late``: the job
+        may still appear.
         """
+        trouble, found = "", False
+        until = time.monotonic() + LONGEST_CLEANING
         for pause in (0.0, 0.2, 0.5, 1.0, 2.0):
+            if time.monotonic() + pause > until:
+                break
             time.sleep(pause)
             try:
-                if job_id is None:
-                    mine = [one.id_text for one in self._jobs() if one.comment == comment]
-                    job_id = mine[0] if mine else None
-                if job_id is None or self._cancelled(job_id):
-                    self.trouble = ""
+                mine = [job_id] if job_id else self._with(comment)
+                found = found or bool(mine)
+                trouble = self._unremoved(mine)
+                if not trouble and (found or not late):
                     return
-                self.trouble = "probe job %s is still there after scancel" % job_id
             except SlurmError as error:
-                self.trouble = error.message
+                trouble = error.message
+        self._note(trouble)
+        if late and not found:
+            self._note("its submission was not answered, and it may still appear")
+
+    def _unremoved(self, jobs: List[str]) -> str:
+        left = [job_id for job_id in jobs if not self._cancelled(job_id)]
+        return "probe job %s is still there after scancel" % ", ".join(left) if left else ""
+
+    def _note(self, trouble: str) -> None:
+        self.trouble = "; ".join(filter(None, (self.trouble, trouble)))
+
+    def _with(self, comment: str) -> List[str]:
+        return [one.id_text for one in self._jobs() if one.comment == comment]
 
     def _jobs(self) -> List[JobRecord]:
         queue = read_queue(self.run, Selection(users=(self.place.user,), names=(JOB_NAME,)))
@@ -313,33 +408,26 @@ class Cleaning:
         ]
 
     def _ownerless(self, record: JobRecord, now: Optional[int]) -> bool:
-        here = (record.comment or "").startswith(_comment_of(self.place.host, ""))
-        if here and self.alone:
-            return True
+        owner = Owner.of(record.comment)
+        lives = owner.lives(self.place.host) if owner else Answer.UNKNOWN
         submitted = record.submit_time
-        return now is not None and isinstance(submitted, int) and now - submitted > LONGEST_LIFE
+        if lives is Answer.UNKNOWN and now is not None and isinstance(submitted, int):
+            return now - submitted > LONGEST_LIFE
+        return lives is Answer.NO
 
     def _cancelled(self, job_id: str) -> bool:
         self.run("scancel", job_id)
-        record = read_one(self.run, job_id)
-        return record is None or record.state.live is Answer.NO
-
-
-def new_comment(place: Place) -> str:
-    """A comment that names the probe, its host, and one run."""
-    return _comment_of(place.host, secrets.token_hex(8))
-
-
-def _comment_of(host: str, nonce: str) -> str:
-    return "%s host=%s nonce=%s" % (COMMENT_START, host, nonce)
+        found = look_up(self.run, job_id)
+        return found.live is Answer.NO or found.known is Answer.NO
 
 
 @dataclass(frozen=True)
 class Started:
     """A probe whose job is over: what is known, and what accounting has still to say.
 
-    Times are epoch seconds of the host. ``accounting`` is None until it is known. ``removed`` are
-    the jobs of earlier runs that were removed, ``trouble`` says what could not be.
+    ``ran_at`` and ``cancelled_at`` are epoch seconds of the host, ``since`` is slurmctld's clock
+    before the submission. ``accounting`` is None until it is known. ``removed`` are the jobs of
+    earlier runs that were removed, ``trouble`` says what could not be.
     """
 
     job_id: str
@@ -350,39 +438,59 @@ class Started:
     accounting: Optional[Support] = None
     removed: Tuple[str, ...] = ()
     trouble: str = ""
+    since: Optional[int] = None
 
 
 @dataclass(frozen=True)
 class NotStarted:
-    """Why there is no probe; the rest as in :class:`Started`."""
+    """Why there is no probe; the rest as in :class:`Started`.
+
+    ``refused``: slurmctld wants no such job. ``late``: there may have been a job, or may yet be.
+    """
 
     reason: str
+    refused: bool = False
+    late: bool = False
     removed: Tuple[str, ...] = ()
     trouble: str = ""
 
 
 def attempt(
-    run: Run, place: Place, now: Optional[int], alone: bool, hold: Optional[Support]
+    run: Run, place: Place, now: Optional[int], hold: Optional[Support]
 ) -> Union[Started, NotStarted]:
     """Remove what was left behind, submit, look at holds, and remove the job again.
 
     ``now`` is slurmctld's clock. A ``hold`` that is given is the answer, and no hold is tried.
     Raises :class:`Interrupted` after the job was removed when a signal came.
     """
-    cleaning = Cleaning(run, place, alone)
+    cleaning = Cleaning(run, place)
     cleaning.left_behind(now)
-    comment, job_id, answer, reason = new_comment(place), None, hold, ""
-    with Interruptible() as signals:
-        try:
-            job_id = submit(run, place, comment)
-            answer = hold or HoldProbe(run, job_id).answer()
-        except ProbeError as error:
-            reason = str(error)
-        finally:
-            signals.shield()
-            cleaning.own(job_id, comment)
+    try:
+        with Interruptible() as signals:
+            found = _tried(run, place, hold, signals, cleaning)
+    except Interrupted as stop:
+        raise Interrupted(stop.number, cleaning.trouble) from None
     removed, trouble = tuple(cleaning.removed), cleaning.trouble
-    if job_id is None or answer is None:
-        return NotStarted(reason, removed, trouble)
+    if isinstance(found, ProbeError):
+        return NotStarted(str(found), found.refused, found.late, removed, trouble)
+    job_id, comment, answer = found
     at = time.time()
-    return Started(job_id, comment, int(at), at, answer, None, removed, trouble)
+    return Started(job_id, comment, int(at), at, answer, None, removed, trouble, now)
+
+
+def _tried(
+    run: Run, place: Place, hold: Optional[Support], signals: Interruptible, cleaning: Cleaning
+) -> Union[Tuple[str, str, Support], ProbeError]:
+    """The job's id and comment and the answer about holds; the job is removed again."""
+    comment, late = Owner.this(place.host).comment(), True
+    job_id: Optional[str] = None
+    try:
+        # A sbatch that is ended half way may still leave a job: signals wait for its answer.
+        job_id = submit(run, place, comment)
+        with signals.open():
+            return job_id, comment, hold or HoldProbe(run, job_id).answer()
+    except ProbeError as error:
+        late = error.late
+        return error
+    finally:
+        cleaning.own(job_id, comment, late)

@@ -18,6 +18,7 @@ from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.facts import (
     Facts,
     Support,
 )
+from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.outcome import UNREACHABLE
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.policy import Policy
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.values import slurm_text
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.words import (
@@ -87,11 +88,13 @@ def _own(name: str, verdict: Verdict, evidence: str, wanted: str, remedy: str = 
 def _preflight(facts: Facts, failure: str) -> Judged:
     wanted = CHECKS["preflight"].wanted
     if failure or not facts.answered:
-        seen = failure or facts.capabilities[0].reason
-        remedy = (
-            "Make the host reachable for Ansible, and Slurm's clients on it able to reach "
-            "slurmctld; then run the audit again"
-        )
+        seen = failure or facts.capability("Hold").reason
+        if failure.startswith(UNREACHABLE):
+            remedy = "Make the host reachable (ansible HOST -m ansible.builtin.ping), audit again"
+        elif facts.answered:
+            remedy = "Settle what the failed checks name, then audit again"
+        else:
+            remedy = "Run the audit with -vvv to see where the preflight ended"
         return _own("preflight", Verdict.UNKNOWN, seen, wanted, remedy)
     return _own("preflight", Verdict.PASS, "the preflight was answered", wanted)
 
@@ -189,6 +192,9 @@ def _store_flags(facts: Facts, policy: Policy) -> Judged:
             "Add %s to AccountingStoreFlags in slurm.conf, then scontrol reconfigure; no restart "
             "is needed. Jobs that ended before stay without it" % ", ".join(missing)
         )
+        storage = facts.setting("AccountingStorageType")
+        if storage is None or str(storage).endswith("/none"):
+            remedy = "Set up accounting first, since without it nothing is stored. " + remedy
         return _own(name, Verdict.FAIL, seen, wanted, remedy)
     if Answer.UNKNOWN in answers.values():
         return _own(name, Verdict.UNKNOWN, seen, wanted, _by_hand("AccountingStoreFlags"))

@@ -38,10 +38,14 @@ class NotBelieved(Exception):
 
 @dataclass(frozen=True)
 class Was:
-    """An earlier value, and the instant since when it had been so."""
+    """An earlier value, and the instant since when it had been so.
+
+    ``follows``: it was a finding that was unknown only because the preflight gave no answer.
+    """
 
     value: str
     since: str
+    follows: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,9 @@ def _history(data: Mapping[str, object], host: str, now: datetime) -> History:
         findings_since=instants.read(data["findings_since"]),
         findings={
             _text(one["name"]): Was(
-                Verdict(_text(one["raw_verdict"])).value, instants.read(one["since"])
+                Verdict(_text(one["raw_verdict"])).value,
+                instants.read(one["since"]),
+                _truth(one["follows"]),
             )
             for one in _mappings(data["findings"])
         },
@@ -161,6 +167,12 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError("not a text: %.40r" % (value,))
     return visible(value)
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("not a truth value: %.40r" % (value,))
+    return value
 
 
 def _mapping(value: object) -> Mapping[str, object]:

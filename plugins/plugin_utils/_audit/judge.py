@@ -129,9 +129,8 @@ def _believed(
 
 
 def _finding(one: Judged, policy: Policy, host: str, today: date, ledger: Ledger) -> Finding:
-    # A capability's change is noted with the capability.
-    kind = "" if one.name.startswith(CAPABILITY_PREFIX) else "check"
     was = ledger.history.findings.get(one.name)
+    kind = "check" if _worth_noting(one, was) else ""
     since = ledger.since(kind, one.name, one.verdict.value, was)
     mine = [
         waiver for waiver in policy.waivers if waiver.check == one.name and waiver.concerns(host)
@@ -152,6 +151,17 @@ def _finding(one: Judged, policy: Policy, host: str, today: date, ledger: Ledger
         waiver=active,
         expired_waiver=expired,
     )
+
+
+def _worth_noting(one: Judged, was: Was | None) -> bool:
+    """Whether a change of this finding tells something that no other change does.
+
+    A capability's is noted with the capability, and what only follows from a preflight without an
+    answer, or is well again after one, is said by the preflight's own.
+    """
+    if one.name.startswith(CAPABILITY_PREFIX) or one.follows:
+        return False
+    return not (was is not None and was.follows and one.verdict is Verdict.PASS)
 
 
 def _first(waivers: Sequence[Waiver], today: date, expired: bool) -> AppliedWaiver | None:

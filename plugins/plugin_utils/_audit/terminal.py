@@ -243,7 +243,7 @@ def _identity(data: Data) -> str:
     parts = [
         "Cluster %s" % _text(cluster, "name"),
         "Slurm %s" % _text(cluster, "version"),
-        _text(cluster, "auth_type"),
+        "authentication %s" % _text(cluster, "auth_type"),
     ]
     ran_at = probe.get("ran_at")
     if ran_at is None:

@@ -283,6 +283,14 @@ def test_rows_of_an_id(asked: str, shown: list[str]) -> None:
     assert sorted(execution.id.text for execution in found.executions) == shown
 
 
+def test_a_row_of_waiting_tasks_does_not_say_that_each_waits() -> None:
+    found = histories(TABLE, "20", "20_3")
+    assert found["20_3"].latest[0].state.word == "PENDING"
+    assert (found["20_3"].live, found["20"].live) == (Answer.UNKNOWN, Answer.UNKNOWN)
+    ended = [fakes.row("20_[3,5%2]", JobIDRaw="20", State="CANCELLED by 1001")]
+    assert histories(ended, "20_3")["20_3"].live is Answer.NO
+
+
 def test_success() -> None:
     found = histories(TABLE, "20", "20_1", "30", "30+1", "40", "41")
     assert {asked: history.succeeded.value for asked, history in found.items()} == {

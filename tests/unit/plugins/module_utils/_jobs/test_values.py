@@ -123,7 +123,10 @@ def test_limits(text: str, expected: object) -> None:
         ("4294967294", None),
         ("4294967295", "infinite"),
         ("", None),
-        *((text, "unknown") for text in ("0.5", "zero", "-", "\u0660", "0x0", "9" * 30)),
+        *(
+            (text, "unknown")
+            for text in ("0.5", "zero", "-", "--5", "5-", "\u0660", "0x0", "9" * 30)
+        ),
     ],
 )
 def test_numbers(text: str, expected: object) -> None:
