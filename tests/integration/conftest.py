@@ -3,7 +3,8 @@
 """Real clusters for the tests: those of the sandbox that run.
 
 SLURM_TEST_CLUSTERS names the clusters (separated by blanks or commas); then each of them has to
-run. Without it, the tests run on every variant that is up, and are skipped where none is.
+run. Without it, the tests run on every variant that is up, and are skipped where none is. SANDBOX
+names the sandbox command of another checkout, whose clusters are then used.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from pathlib import Path
 
 import pytest
 
-SANDBOX = Path(__file__).resolve().parents[1] / "sandbox" / "sandbox"
+SANDBOX = Path(
+    os.environ.get("SANDBOX") or Path(__file__).resolve().parents[1] / "sandbox" / "sandbox"
+)
 NOT_RUNNING = 125
 
 
@@ -65,6 +68,12 @@ class Cluster:
         return self.sh(["true"]).status != NOT_RUNNING
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the markers of these tests known."""
+    text = "variants(*names): the only clusters that a test is about"
+    config.addinivalue_line("markers", text)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give each test that asks for a cluster the clusters there are."""
     if "cluster" not in metafunc.fixturenames:
@@ -73,6 +82,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         name for name in re.split(r"[\s,]+", os.environ.get("SLURM_TEST_CLUSTERS", "")) if name
     ]
     names = asked or [name for name in _variants() if Cluster(name).runs]
+    only = metafunc.definition.get_closest_marker("variants")
+    if only is not None:
+        names = [name for name in names if name in only.args]
     none = pytest.mark.skip(reason="no cluster is up: tests/sandbox/sandbox up VARIANT")
     parameters = names or [pytest.param("", marks=none, id="no cluster")]
     metafunc.parametrize("cluster", parameters, indirect=True, scope="session")

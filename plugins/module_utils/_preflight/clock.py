@@ -24,7 +24,8 @@ class Sample:
     """One look at slurmctld's clock: ``as_of`` in whole epoch seconds (rounded down).
 
     The others are seconds on the host's steady clock, which nobody sets: when the module began,
-    just before and just after slurmctld was asked, and when the module ended.
+    just before and just after slurmctld was asked, and when the module ended. ``wall`` is the end
+    once more, in epoch seconds of the host: writes compare a deadline with that clock.
     """
 
     as_of: int
@@ -32,8 +33,9 @@ class Sample:
     asked: float
     answered: float
     ended: float
+    wall: Optional[float] = None
 
-    def as_fact(self) -> Dict[str, float]:
+    def as_fact(self) -> Dict[str, Optional[float]]:
         """The sample as JSON-safe values."""
         return dict(vars(self))
 
@@ -42,12 +44,13 @@ class Sample:
 class Skew:
     """Seconds, controller minus slurmctld: no less than ``low``, no more than ``high``.
 
-    ``offset`` is the most that the controller's clock is ahead of the host's.
+    ``offset`` is the most that the controller's clock is ahead of the host's, None when that was
+    not measured.
     """
 
     low: float
     high: float
-    offset: float
+    offset: Optional[float] = None
 
     @property
     def bound(self) -> int:
@@ -57,7 +60,8 @@ class Skew:
     def narrowed(self, other: Skew) -> Skew:
         """What both intervals leave; the other one alone when they exclude each other."""
         low, high = max(self.low, other.low), min(self.high, other.high)
-        return Skew(low, high, min(self.offset, other.offset)) if low <= high else other
+        known = [one.offset for one in (self, other) if one.offset is not None]
+        return Skew(low, high, min(known, default=None)) if low <= high else other
 
 
 def skew(sample: Sample, sent: float, received: float) -> Skew:
@@ -68,7 +72,7 @@ def skew(sample: Sample, sent: float, received: float) -> Skew:
     """
     earliest = sent + max(0.0, sample.asked - sample.began)
     latest = received - max(0.0, sample.ended - sample.answered)
-    ahead = received - sample.ended
+    ahead = None if sample.wall is None else received - sample.wall
     return Skew(earliest - (sample.as_of + 1), latest - sample.as_of, ahead)
 
 

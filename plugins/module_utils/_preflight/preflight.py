@@ -207,7 +207,7 @@ class Preflight:
             ran_at=started.ran_at,
             job_id=started.job_id,
             skew=skew.bound if skew else 0,
-            offset=math.ceil(skew.offset * 1000) / 1000 if skew else 0.0,
+            offset=math.ceil(skew.offset * 1000) / 1000 if skew and skew.offset else 0.0,
             hold=started.hold,
             accounting=started.accounting,
         )
@@ -222,7 +222,8 @@ class Preflight:
     def _part(self, **more: Any) -> Round:
         sample = None
         if self.clock is not None:
-            sample = replace(self.clock, ended=time.monotonic()).as_fact()
+            ended = replace(self.clock, ended=time.monotonic(), wall=time.time())
+            sample = ended.as_fact()
         part = dict(clock=sample, clock_skew_max=self.request.clock_skew_max, **more)
         return Round(part, error=self.error, changed=self.changed, warnings=self.cache.warnings)
 

@@ -41,7 +41,7 @@ class Message:
         ends = value.get("skew")
         return cls(
             state=value.get("state"),
-            skew=Skew(*(float(end) for end in ends)) if ends else None,
+            skew=Skew(*(end if end is None else float(end) for end in ends)) if ends else None,
             wait=float(value.get("wait", 0)),
         )
 
@@ -57,7 +57,9 @@ class Exchange:
     def message(self) -> Dict[str, Any]:
         """The hidden option of the next round."""
         known = self._skew
-        ends: Optional[List[float]] = [known.low, known.high, known.offset] if known else None
+        ends: Optional[List[Optional[float]]] = None
+        if known is not None:
+            ends = [known.low, known.high, known.offset]
         return {"state": self._part.get("state"), "skew": ends, "wait": ROUND}
 
     def take(self, part: Optional[Dict[str, Any]], sent: float, received: float) -> None:
