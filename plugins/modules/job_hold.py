@@ -125,6 +125,8 @@ summary:
   sample: {applied: 998, unchanged: 2}
 """
 
+import time
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.permission import permit
@@ -139,7 +141,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.task import r
 def main() -> None:
     options = {**write_options(), "instance": {"type": "int", "required": True}}
     module = AnsibleModule(argument_spec=options, **WRITE_RULES)
-    run_write(module, lambda params: Hold(params["instance"]), permit)
+    run_write(module, lambda params: Hold(params["instance"], time.time()), permit)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
@@ -35,7 +36,7 @@ class WriteAction(ActionBase):
     def run(
         self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Result of the last round."""
+        """Result of the last round, with the warnings of all."""
         began = time.time()
         result = super().run(tmp, task_vars)
         del tmp
@@ -46,23 +47,46 @@ class WriteAction(ActionBase):
             result.update(failed=True, msg=str(error))
             return result
         host = (task_vars or {}).get("inventory_hostname", "host")
+        answer: dict[str, Any] = {}
+        warnings: list[Any] = []
         state: dict[str, Any] | None = None
         while True:
             message = {"deadline": deadline, "state": state, "wait": ROUND}
-            answer = self._execute_module(
-                module_args={**arguments, "_round": message}, task_vars=task_vars
-            )
+            answer = self._round({**arguments, "_round": message}, answer, task_vars)
+            warnings += [one for one in answer.pop("warnings", []) if one not in warnings]
             part = answer.pop("round", None) or {"finished": True}
             if part["finished"]:
                 break
             state = part["state"]
-            left = max(0.0, (part["until"] or part["now"]) - part["now"])
-            waited = time.time() - began
-            display.display(
-                f"[{host}] {self._task.action}: {part['waiting_for']}: "
-                f"{waited:.0f} s of {waited + left:.0f} s at most"
-            )
-            if not state["aims"]:
-                time.sleep(min(ROUND, left, 2.0))
+            self._tell(host, part, began)
+        if warnings:
+            answer["warnings"] = warnings
         result.update(answer)
         return result
+
+    def _round(
+        self, arguments: dict[str, Any], before: dict[str, Any], task_vars: dict[str, Any] | None
+    ) -> dict[str, Any]:
+        """Answer of one round; one that came to nothing keeps what the rounds before it knew."""
+        try:
+            answer: dict[str, Any] = self._execute_module(
+                module_args=arguments, task_vars=task_vars
+            )
+        except AnsibleConnectionFailure as error:
+            if not before:
+                raise
+            answer = {"unreachable": True, "msg": str(error)}
+        if "results" not in answer and before:
+            answer = {**before, "failed": True, **answer, "changed": before["changed"]}
+        return answer
+
+    def _tell(self, host: str, part: dict[str, Any], began: float) -> None:
+        """Say what is waited for; and wait, where the module has nothing to look at meanwhile."""
+        left = max(0.0, (part["until"] or part["now"]) - part["now"])
+        waited = time.time() - began
+        display.display(
+            f"[{host}] {self._task.action}: {part['waiting_for']}: "
+            f"{waited:.0f} s of {waited + left:.0f} s at most"
+        )
+        if not part["state"]["aims"]:
+            time.sleep(min(ROUND, left, 2.0))

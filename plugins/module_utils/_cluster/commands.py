@@ -128,8 +128,10 @@ class Commands:
         It has a session and files of its own. ``patience`` in seconds; a program that has not ended
         by then goes on, and its status is None.
         """
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with contextlib.ExitStack() as files:
             try:
+                out = files.enter_context(tempfile.TemporaryFile())
+                err = files.enter_context(tempfile.TemporaryFile())
                 process = subprocess.Popen(
                     argv,
                     stdin=subprocess.DEVNULL,
@@ -139,7 +141,7 @@ class Commands:
                     cwd="/",
                     start_new_session=True,
                 )
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 return Detached(127, b"", str(error).encode(), not_started=True)
             status: Optional[int] = None
             try:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
@@ -227,13 +227,16 @@ class JobLookup:
 
     ``records`` are several for an array, for a heterogeneous job, and for a list of tasks.
     ``trusted`` is False when squeue answered, but complained: what it left out is then not known to
-    be missing. An id without a record is not a job that ended, let alone ended well: the controller
-    forgets jobs after MinJobAge, and with PrivateData=jobs it hides other users' living ones.
+    be missing. ``sharing`` says of each record's own number how many rows show it: the tasks of an
+    array that have not been split off, asked for or not. An id without a record is not a job that
+    ended, let alone ended well: the controller forgets jobs after MinJobAge, and with
+    PrivateData=jobs it hides other users' living ones.
     """
 
     asked: JobId
     records: Tuple[JobRecord, ...]
     trusted: bool = True
+    sharing: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def known(self) -> Answer:
@@ -292,10 +295,12 @@ class RecordIndex:
         self._tasks: Dict[Tuple[int, int], List[JobRecord]] = {}
         self._groups: Dict[int, List[JobRecord]] = {}
         self._components: Dict[Tuple[int, int], List[JobRecord]] = {}
+        self._rows: Dict[int, int] = {}
         for record in records:
             self._add(record)
 
     def _add(self, record: JobRecord) -> None:
+        self._rows[record.job_id] = self._rows.get(record.job_id, 0) + 1
         for job in {record.job_id, record.array_job_id, record.het_job_id}:
             if job is not None:
                 self._jobs.setdefault(job, []).append(record)
@@ -307,6 +312,10 @@ class RecordIndex:
         if record.het_job_id is not None and record.het_offset is not None:
             key = (record.het_job_id, record.het_offset)
             self._components.setdefault(key, []).append(record)
+
+    def around(self, records: Iterable[JobRecord]) -> Dict[int, int]:
+        """How many of all records have the number of each of these."""
+        return {record.job_id: self._rows[record.job_id] for record in records}
 
     def of(self, job_id: JobId) -> Tuple[JobRecord, ...]:
         """The records that an id addresses, as scontrol would: an array's id means every task, a

@@ -178,9 +178,11 @@ def lookups_from(
         return {job_id.text: JobLookup(job_id, ()) for job_id in ids}
     warnings = _complaints(reply, "read the jobs")
     index = RecordIndex(_parsed(reply, marks, extra))
-    return {
-        job_id.text: JobLookup(job_id, index.of(job_id), trusted=not warnings) for job_id in ids
-    }
+    lookups = {}
+    for job_id in ids:
+        records = index.of(job_id)
+        lookups[job_id.text] = JobLookup(job_id, records, not warnings, index.around(records))
+    return lookups
 
 
 def _says_unknown(reply: Reply, ids: Sequence[JobId]) -> bool:

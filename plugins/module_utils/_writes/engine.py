@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read, plan, send, read, judge: one round of a write. Private to the collection."""
+"""Read, plan, send, read, judge: the rounds of a write. Private to the collection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Commands
@@ -31,8 +31,10 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.squeue import (
     read_jobs,
     read_queue,
 )
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.history import History
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal import (
     BIT_LEFT,
+    BIT_OFF,
     Entry,
     Journal,
 )
@@ -41,21 +43,21 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.judge import 
     Known,
     judge,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import Outcome
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import Call, Outcome
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import (
     Action,
-    Dispatch,
-    Memory,
     Plan,
-    Requeue,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.results import (
     JobResult,
+    Seen,
     judged,
     planned,
     result,
     settle,
+    view,
 )
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.script import Script
 
 #: Scripts that requeue one job each and run at the same time.
 AT_ONCE = 8
@@ -80,7 +82,7 @@ class Bound:
 
     def on_host(self, controller: float) -> int:
         """The last whole second of the host's clock that is not after a controller's time."""
-        return math.floor(controller - self.offset)
+        return max(0, math.floor(controller - self.offset))
 
     def until(self, deadline: float) -> Optional[float]:
         """When nothing started by the deadline can land any more, on the deadline's own clock."""
@@ -111,10 +113,15 @@ class Order:
 
 @dataclass
 class Report:
-    """What a round came to: results, and the ids that are not settled with what they aim at."""
+    """What the rounds so far came to.
 
-    results: List[JobResult]
+    ``results`` by the jobs' ids; ``open`` are those that are not settled, with what they aim at;
+    ``later`` those that nothing was sent for yet, since an earlier write of them may still land.
+    """
+
+    results: Dict[str, JobResult] = field(default_factory=dict)
     open: Dict[str, Dict[str, Any]] = field(default_factory=dict)
+    later: List[str] = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
     waiting_for: str = ""
     until: Optional[float] = None
@@ -123,6 +130,11 @@ class Report:
     def finished(self) -> bool:
         """Whether there is nothing left to wait for."""
         return not self.waiting_for
+
+    def wait(self, what: str, until: float) -> None:
+        """Go on with another round, for one more reason."""
+        self.waiting_for = "%s; %s" % (self.waiting_for, what) if self.waiting_for else what
+        self.until = until if self.until is None else max(until, self.until)
 
 
 class Writer:
@@ -137,111 +149,155 @@ class Writer:
         self.until = math.ceil(until) if until is not None else self.deadline + KILL_AFTER
 
     def first(self) -> Report:
-        """The first round: everything but settling. Raises SlurmError when nothing can be said.
+        """The first round: everything but settling. Raises SlurmError when nothing can be said."""
+        report = Report()
+        self._attempt(report, None if self.order.selection is not None else self.order.jobs)
+        return self._ended(report)
 
-        While an earlier write of the same jobs may still land, nothing is sent for any of them: the
-        report says what is waited for, and this is to be called again.
+    def more(self, report: Report, wait: float) -> Report:
+        """A later round, with what the one before it left over.
+
+        Sends what had to wait, if it still may, and reads what is not settled until it is, or
+        ``wait`` seconds are over.
         """
-        lookups, missing = self._read()
-        with self.journal as journal:
-            entries = [one for one in journal.entries() if one.cluster == self.order.cluster]
-            plans = self._plans(lookups, entries)
-            flying = in_flight(entries, self.order.action, plans, time.time())
-            ready = [plan for plan in plans if plan.sends and plan.job_id not in flying]
-            hold_back = [plan for plan in plans if plan.job_id in flying]
-            if hold_back and self._may_wait():
-                return self._wait_for(hold_back, flying)
-            dispatches: List[Tuple[str, Dispatch]] = []
-            if ready and not self.order.check:
-                dispatches = self._started(journal, ready)
-            warnings = list(dict.fromkeys(journal.warnings))
-            left = bits_left(entries, time.time())
-        results = {plan.job_id: planned(self.order.action, plan) for plan in plans}
-        for plan in hold_back:
-            results[plan.job_id] = self._flying(plan, flying[plan.job_id])
-        report = Report(missing, warnings=warnings + self._bits(left, lookups))
-        if dispatches:
-            self._send(dispatches, ready, results, report)
-        report.results = [*results.values(), *missing]
+        later, report.later = report.later, []
+        if later:
+            before = {one: report.results[one] for one in later}
+            try:
+                self._attempt(report, later)
+                for name, made in before.items():
+                    if report.results[name] is made:  # it means several jobs by now
+                        del report.results[name]
+            except SlurmError as error:
+                self._put_off(report, later, error)
+        over = self._settle(report, wait) if report.open else False
+        return self._ended(report, over)
+
+    def _ended(self, report: Report, over: bool = False) -> Report:
+        """The report of a round, with what the next one is to wait for."""
+        report.warnings.extend(one for one in self.journal.warnings if one not in report.warnings)
+        if report.later:
+            what = "an earlier write of %s may still land" % _some(report.later)
+            landed = max(report.results[one]["may_land_until"] for one in report.later)
+            report.wait(what, min(landed - self.bound.offset, self.deadline))
+        if report.open and self.order.settle and not over:
+            report.wait("%d jobs are not settled" % len(report.open), self.until)
         return report
+
+    def _put_off(self, report: Report, later: Sequence[str], error: SlurmError) -> None:
+        """Nothing could be read this time."""
+        if self._may_wait():
+            report.later = list(later)
+            return
+        for one in later:
+            report.results[one]["reason"] += ": %s" % error.message
 
     def _may_wait(self) -> bool:
         return self.order.settle and not self.order.check and time.time() < self.deadline
 
-    def _wait_for(self, plans: Sequence[Plan], flying: Mapping[str, Entry]) -> Report:
-        until = max(flying[plan.job_id].until for plan in plans)
-        what = "an earlier write of %s may still land" % _some([plan.job_id for plan in plans])
-        return Report([], waiting_for=what, until=float(min(until, self.deadline)))
+    def _attempt(self, report: Report, names: Optional[Sequence[str]]) -> None:
+        """Read, plan, send and judge; ``names`` are ids, or None for the selection.
 
-    def _flying(self, plan: Plan, entry: Entry) -> JobResult:
+        Nothing is sent for a job while an earlier write of it may still land.
+        """
+        found, rows = self._read(report, names)
+        scripts: List[Tuple[str, Script]] = []
+        with self.journal as journal:
+            history = History(journal.entries(), self.order.cluster, time.time())
+            plans = self._plans(found, rows, history)
+            flying = {plan.job_id: history.flying(self.order.action, plan) for plan in plans}
+            ready = [plan for plan in plans if plan.sends and flying[plan.job_id] is None]
+            if not self.order.check:
+                scripts = self._started(journal, ready)
+        for plan in plans:
+            entry = flying[plan.job_id]
+            made = planned(self.order.action, plan)
+            report.results[plan.job_id] = made if entry is None else self._flying(made, entry)
+            if entry is not None and self._may_wait():
+                report.later.append(plan.job_id)
+        self._record(history.landed(plans))
+        self._report_bits(report, history, found)
+        if scripts:
+            self._send(scripts, ready, report)
+
+    def _flying(self, made: JobResult, entry: Entry) -> JobResult:
         reason = "an earlier %s may still land; nothing was sent" % entry.action
-        made = planned(self.order.action, plan)
-        made.update(result(plan.job_id, Outcome.UNKNOWN, reason), before=made["before"])
-        made["may_land_until"] = math.ceil(entry.until + self.bound.offset)
-        return made
+        waiting = result(made["job_id"], Outcome.UNKNOWN, reason)
+        waiting.update(before=made["before"], after=made["before"])
+        waiting["may_land_until"] = math.ceil(entry.until + self.bound.offset)
+        return waiting
 
-    def _read(self) -> Tuple[Dict[str, JobRecord], List[JobResult]]:
-        if self.order.selection is not None:
+    def _read(
+        self, report: Report, names: Optional[Sequence[str]]
+    ) -> Tuple[Dict[str, JobRecord], Dict[int, int]]:
+        """The jobs by the ids of their results, and how many rows show each record's number.
+
+        A job that is named twice counts once, by its first name.
+        """
+        rows: Dict[int, int] = {}
+        if names is None:
+            assert self.order.selection is not None
             queue = read_queue(self.run, self.order.selection)
-            return {record.id_text: record for record in queue.records}, []
-        ids = require_job_ids(dict.fromkeys(self.order.jobs))
+            for record in queue.records:
+                rows[record.job_id] = rows.get(record.job_id, 0) + 1
+            return {record.id_text: record for record in queue.records}, rows
+        ids = require_job_ids(dict.fromkeys(names))
         found: Dict[str, JobRecord] = {}
-        missing: List[JobResult] = []
         for text, lookup in (read_jobs(self.run, ids) if ids else {}).items():
+            rows.update(lookup.sharing)
             if lookup.known is Answer.YES:
                 found.update(_named(lookup.asked, lookup.records))
             elif lookup.known is Answer.NO:
                 reason = "slurmctld shows no such job (with PrivateData=jobs it hides other users')"
-                missing.append(result(text, Outcome.NOT_FOUND, reason, FailureClass.JOB_UNKNOWN))
+                failure = FailureClass.JOB_UNKNOWN
+                report.results[text] = result(text, Outcome.NOT_FOUND, reason, failure)
             else:
                 reason = "squeue did not show it, and complained"
-                missing.append(result(text, Outcome.UNKNOWN, reason))
-        return found, missing
+                failure = FailureClass.UNCLASSIFIED
+                report.results[text] = result(text, Outcome.UNKNOWN, reason, failure)
+        names_of: Dict[str, str] = {}
+        for name, record in found.items():
+            names_of.setdefault(record.id_text, name)
+        return {name: found[name] for name in names_of.values()}, rows
 
-    def _plans(self, found: Mapping[str, JobRecord], entries: Sequence[Entry]) -> List[Plan]:
-        memories = {one.job_id: one for one in entries}
-        begins = {
-            one.job_id: one for one in entries if one.action == "hold" and one.outcome != "rejected"
-        }
-        bits = {one.job_id for one in bits_left(entries, time.time(), settled_only=False)}
+    def _plans(
+        self, found: Mapping[str, JobRecord], rows: Mapping[int, int], history: History
+    ) -> List[Plan]:
         plans = []
-        for job_id, record in found.items():
-            held = begins.get(job_id)
-            known = held is not None and held.submitted == record.submit_time
-            memory = Memory(
-                begin=held.begin if held is not None and known else 0,
-                bit_set=job_id in bits and job_id in memories,
-            )
-            plans.append(self.order.action.plan(job_id, record, memory))
+        for name, record in found.items():
+            if record.array_tasks and record.array_task_id is None:
+                reason = "squeue did not show its tasks one by one"
+                plans.append(Plan(name, record, Outcome.UNKNOWN, reason))
+                continue
+            plan = self.order.action.plan(name, record, history.memory(record))
+            plans.append(replace(plan, rows=rows.get(record.job_id, 1)))
         return plans
 
-    def _started(self, journal: Journal, plans: Sequence[Plan]) -> List[Tuple[str, Dispatch]]:
+    def _started(self, journal: Journal, plans: Sequence[Plan]) -> List[Tuple[str, Script]]:
         """Record every script in the journal, before any of them is started."""
+        if not plans:
+            return []
         by_id = {plan.job_id: plan for plan in plans}
-        dispatches = []
+        scripts = [
+            (secrets.token_hex(8), script)
+            for script in self.order.action.scripts(plans, fresh_marks())
+        ]
         journal.compact(time.time())
-        for dispatch in self.order.action.scripts(plans, fresh_marks()):
-            nonce = secrets.token_hex(8)
-            entries = [
-                self._entry(nonce, dispatch, by_id[member])
-                for address in dispatch.addresses
-                for member in address.members
+        journal.start(
+            [
+                [self._entry(nonce, script, by_id[member]) for member in script.members]
+                for nonce, script in scripts
             ]
-            journal.start(entries)
-            dispatches.append((nonce, dispatch))
-        return dispatches
+        )
+        return scripts
 
-    def _entry(self, nonce: str, dispatch: Dispatch, plan: Plan) -> Entry:
-        record = plan.before
-        submitted = record.submit_time if record else None
-        restarts = record.restarts if record else None
-        name = self.order.action.name
-        if isinstance(self.order.action, Requeue) and len(dispatch.script.calls) == 1:
-            name = "requeue_only"
+    def _entry(self, nonce: str, script: Script, plan: Plan) -> Entry:
+        submitted, restarts = plan.before.submit_time, plan.before.restarts
+        alone = script.calls == (Call.REQUEUE,)
         return Entry(
             nonce=nonce,
-            action=name,
-            job_id=plan.job_id,
+            action="requeue_only" if alone else self.order.action.name,
+            job_id=plan.key,
             cluster=self.order.cluster,
             submitted=submitted if isinstance(submitted, int) else None,
             instance=self.order.action.number,
@@ -252,40 +308,26 @@ class Writer:
         )
 
     def _send(
-        self,
-        dispatches: Sequence[Tuple[str, Dispatch]],
-        plans: Sequence[Plan],
-        results: Dict[str, JobResult],
-        report: Report,
+        self, scripts: Sequence[Tuple[str, Script]], plans: Sequence[Plan], report: Report
     ) -> None:
-        nonces = {
-            member: nonce
-            for nonce, dispatch in dispatches
-            for address in dispatch.addresses
-            for member in address.members
-        }
-        known = self._run_scripts(dispatches)
-        after, read = self._after([plan.job_id for plan in plans])
+        nonces = {member: nonce for nonce, script in scripts for member in script.members}
+        known = self._run_scripts(scripts)
+        seen = self._look([plan.key for plan in plans])
+        done: Dict[str, Dict[str, str]] = {}
         for plan in plans:
-            made = judged(self.order.action, plan, known[plan.job_id], after.get(plan.job_id), read)
-            results[plan.job_id] = made
-            if made["outcome"] == Outcome.UNKNOWN.value or _bit_open(made):
-                assert plan.before is not None
-                aim = dict(self.order.action.aim(plan.before), nonce=nonces[plan.job_id])
-                self._leave_open(made, aim, report)
-        self._record({one: (nonces[one], results[one]) for one in nonces})
+            made = judged(self.order.action, plan, known[plan.job_id], seen[plan.key])
+            report.results[plan.job_id] = made
+            nonce = nonces[plan.job_id]
+            done.setdefault(nonce, {})[plan.key] = _for_journal(made)
+            if _is_open(made) and self.bound.call_bound is not None:
+                made["may_land_until"] = math.ceil(self.until + self.bound.offset)
+                aim = self.order.action.aim(plan.before)
+                report.open[plan.job_id] = dict(aim, nonce=nonce, key=plan.key)
+        self._record(done)
 
-    def _leave_open(self, made: JobResult, aim: Dict[str, Any], report: Report) -> None:
-        if self.bound.call_bound is not None:
-            made["may_land_until"] = math.ceil(self.until + self.bound.offset)
-            report.open[made["job_id"]] = aim
-            if self.order.settle:
-                report.waiting_for = "%d jobs are not settled" % len(report.open)
-                report.until = float(self.until)
-
-    def _run_scripts(self, dispatches: Sequence[Tuple[str, Dispatch]]) -> Dict[str, Known]:
-        single = [one for one in dispatches if len(one[1].script.calls) > 1]
-        lists = [one for one in dispatches if len(one[1].script.calls) == 1]
+    def _run_scripts(self, scripts: Sequence[Tuple[str, Script]]) -> Dict[str, Known]:
+        single = [one for one in scripts if len(one[1].calls) > 1]
+        lists = [one for one in scripts if len(one[1].calls) == 1]
         known: Dict[str, Known] = {}
         for one in lists:
             known.update(self._run_script(one))
@@ -295,92 +337,97 @@ class Writer:
                     known.update(found)
         return known
 
-    def _run_script(self, one: Tuple[str, Dispatch]) -> Dict[str, Known]:
-        nonce, dispatch = one
-        script = dispatch.script
+    def _run_script(self, one: Tuple[str, Script]) -> Dict[str, Known]:
+        nonce, script = one
         calls = len(script.calls) + 1
         patience = max(0.0, self.deadline - time.time()) + calls * (KILL_AFTER + 1)
-        ended = self.commands.run_detached(script.argv(nonce, self.deadline), patience)
-        found = judge(Ended(script, nonce, ended.status, ended.stdout, ended.stderr))
-        return {
-            member: found[address.text]
-            for address in dispatch.addresses
-            for member in address.members
-        }
+        end = self.commands.run_detached(script.argv(nonce, self.deadline), patience)
+        return judge(Ended(script, nonce, end.status, end.stdout, end.stderr, end.not_started))
 
-    def _after(self, job_ids: Sequence[str]) -> Tuple[Dict[str, JobRecord], bool]:
-        """The jobs as slurmctld shows them now, and whether it could be asked."""
+    def _look(self, keys: Sequence[str]) -> Dict[str, Seen]:
+        """The jobs as slurmctld shows them now."""
+        seen = dict.fromkeys(keys, Seen())
         try:
-            lookups = read_jobs(self.run, [parse_job_id(one) for one in job_ids])
+            lookups = read_jobs(self.run, [parse_job_id(one) for one in keys])
         except SlurmError:
-            return {}, False
-        found = {text: lookup.record for text, lookup in lookups.items()}
-        return {text: record for text, record in found.items() if record is not None}, True
+            return seen
+        for key, lookup in lookups.items():
+            seen[key] = Seen(lookup.record, lookup.known is Answer.NO)
+        return seen
 
-    def _record(self, settled: Mapping[str, Tuple[str, JobResult]]) -> None:
+    def _record(self, outcomes: Mapping[str, Mapping[str, str]]) -> None:
         """Put outcomes into the journal. What can't be written stays in flight there."""
-        by_nonce: Dict[str, Dict[str, str]] = {}
-        for job_id, (nonce, made) in settled.items():
-            by_nonce.setdefault(nonce, {})[job_id] = _for_journal(made)
-        if not by_nonce:
+        if not outcomes or self.order.check:
             return
         try:
             with self.journal as journal:
-                for nonce, outcomes in by_nonce.items():
-                    journal.end(nonce, outcomes)
+                journal.end(outcomes)
         except SlurmError as error:
             self.journal.warnings.append(error.message)
 
-    def _bits(self, left: Sequence[Entry], found: Mapping[str, JobRecord]) -> List[str]:
-        """Warnings about requeue bits that earlier runs left set, where they still are."""
-        if not left:
-            return []
-        seen, _read = self._after([one.job_id for one in left])
-        seen.update(found)
-        return [
-            "A requeue of job %s was cut off, and its requeue bit is still set: run job_restore"
-            % one.job_id
-            for one in left
-            if one.job_id in seen and seen[one.job_id].requeue is Answer.YES
+    def _report_bits(
+        self, report: Report, history: History, found: Mapping[str, JobRecord]
+    ) -> None:
+        """Warn of requeue bits that earlier runs left set, where they still are."""
+        left = [
+            one for one in history.bits() if parse_job_id(one.job_id).may_be_acted_on is Answer.YES
         ]
+        if not left:
+            return
+        restoring = {record.id_text for record in found.values()}
+        seen = self._look([one.job_id for one in left])
+        off: Dict[str, Dict[str, str]] = {}
+        for one in left:
+            record = seen[one.job_id].record
+            if seen[one.job_id].gone or (record is not None and record.requeue is Answer.NO):
+                off.setdefault(one.nonce, {})[one.job_id] = BIT_OFF
+            elif record is not None and record.requeue is Answer.YES:
+                if self.order.action.name == "restore" and one.job_id in restoring:
+                    continue
+                report.warnings.append(
+                    "A requeue of job %s was cut off, and its requeue bit is still set: run"
+                    " job_restore" % one.job_id
+                )
+        self._record(off)
 
-    def more(
-        self, results: Sequence[JobResult], aims: Mapping[str, Mapping[str, Any]], wait: float
-    ) -> Report:
-        """A later round: read what is not settled until it is, or ``wait`` seconds are over."""
-        by_id = {one["job_id"]: one for one in results}
-        aims = dict(aims)
+    def _settle(self, report: Report, wait: float) -> bool:
+        """Read what is open until it is settled; whether there is no use in going on."""
         end = time.monotonic() + wait
         pauses = iter(PAUSES)
         pause = 0.0
-        done: Dict[str, Tuple[str, JobResult]] = {}
-        while aims:
+        done: Dict[str, Dict[str, str]] = {}
+        while report.open:
             over = time.time() > self.until
-            seen, read = self._after(list(aims))
-            if read:
-                for job_id in list(aims):
-                    by_id[job_id] = settle(by_id[job_id], aims[job_id], seen.get(job_id), over)
-                    if by_id[job_id]["settled"] and not _bit_open(by_id[job_id]):
-                        done[job_id] = (aims.pop(job_id)["nonce"], by_id[job_id])
+            seen = self._look([aim["key"] for aim in report.open.values()])
+            for job_id, aim in list(report.open.items()):
+                made = self._settled(report.results[job_id], aim, seen[aim["key"]], over)
+                report.results[job_id] = made
+                if made["settled"] and not _is_open(made):
+                    done.setdefault(aim["nonce"], {})[aim["key"]] = _for_journal(made)
+                    del report.open[job_id]
             pause = next(pauses, pause or PAUSES[-1])
-            if not aims or time.monotonic() + pause > end:
+            if not report.open or time.monotonic() + pause > end:
                 break
             time.sleep(pause)
         self._record(done)
-        left = {one: dict(aim) for one, aim in aims.items()}
-        report = Report(list(by_id.values()), left, list(self.journal.warnings))
-        if aims and time.time() > self.until + GRACE:
-            for one in report.results:
-                if one["job_id"] in aims:
-                    one["reason"] = "nothing can land any more, but slurmctld could not be asked"
-        elif aims:
-            report.waiting_for = "%d jobs are not settled" % len(aims)
-            report.until = float(self.until)
-        return report
+        if not report.open or time.time() <= self.until + GRACE:
+            return False
+        for job_id in report.open:
+            reason = "nothing can land any more, but slurmctld could not be asked"
+            report.results[job_id]["reason"] = reason
+        return True
+
+    def _settled(
+        self, made: JobResult, aim: Mapping[str, Any], seen: Seen, over: bool
+    ) -> JobResult:
+        after = {} if seen.record is None else view(self.order.action, seen.record)
+        return settle(made, aim, seen, over, after)
 
 
-def _bit_open(made: Mapping[str, Any]) -> bool:
-    return bool(made["requeue_bit_left"] == Answer.UNKNOWN.value)
+def _is_open(made: Mapping[str, Any]) -> bool:
+    """Whether a later read may tell more."""
+    doubtful = made["requeue_bit_left"] == Answer.UNKNOWN.value
+    return doubtful or (made["outcome"] == Outcome.UNKNOWN.value and not made["settled"])
 
 
 def _named(asked: JobId, records: Sequence[JobRecord]) -> Dict[str, JobRecord]:
@@ -391,57 +438,14 @@ def _named(asked: JobId, records: Sequence[JobRecord]) -> Dict[str, JobRecord]:
 
 
 def _for_journal(made: Mapping[str, Any]) -> str:
-    if made["requeue_bit_left"] != Answer.NO.value:
+    """A result's outcome as later runs need it: what may still set the bit is unknown to them."""
+    if made["requeue_bit_left"] == Answer.YES.value:
         return BIT_LEFT
-    return str(made["outcome"])
-
-
-def in_flight(
-    entries: Sequence[Entry], action: Action, plans: Sequence[Plan], now: float
-) -> Dict[str, Entry]:
-    """Of these plans, the ones whose job has an earlier write that may still land.
-
-    An earlier write of the very same change can't undo what is already there.
-    """
-    flying = {one.job_id: one for one in entries if one.in_flight(now)}
-    found: Dict[str, Entry] = {}
-    for plan in plans:
-        entry = flying.get(plan.job_id)
-        if entry is None:
-            continue
-        same = (entry.action, entry.instance) == (action.name, action.number)
-        if plan.sends or not (same and plan.outcome is Outcome.UNCHANGED):
-            found[plan.job_id] = entry
-    return found
-
-
-def bits_left(entries: Sequence[Entry], now: float, settled_only: bool = True) -> List[Entry]:
-    """Requeues that may have left the bit set: cut off, or known to have.
-
-    With ``settled_only`` those that are still in flight are left out.
-    """
-    latest: Dict[str, Entry] = {}
-    for entry in entries:
-        if entry.action in ("requeue", "restore"):
-            latest[entry.job_id] = entry
-    return [
-        one
-        for one in latest.values()
-        if one.action == "requeue"
-        and one.outcome in (None, Outcome.UNKNOWN.value, BIT_LEFT)
-        and not (settled_only and one.in_flight(now))
-    ]
+    return Outcome.UNKNOWN.value if _is_open(made) else str(made["outcome"])
 
 
 def _some(job_ids: Sequence[str]) -> str:
-    shown = ", ".join(job_ids[:5])
-    return (
-        "job %s" % shown
-        if len(job_ids) == 1
-        else "%d jobs (%s%s)"
-        % (
-            len(job_ids),
-            shown,
-            ", …" if len(job_ids) > 5 else "",
-        )
-    )
+    if len(job_ids) == 1:
+        return "job %s" % job_ids[0]
+    more = ", …" if len(job_ids) > 5 else ""
+    return "%d jobs (%s%s)" % (len(job_ids), ", ".join(job_ids[:5]), more)

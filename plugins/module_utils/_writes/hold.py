@@ -10,7 +10,7 @@ from typing import Tuple
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Run
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import Reply
-from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.hold import encode_hold
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.hold import encode_hold, hold_time
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.rows import fresh_marks
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.judge import (
     Ended,
@@ -38,8 +38,10 @@ def release(run: Run, job_id: str, instance: int, seconds: int) -> Known:
 
     The call is not started later than ``seconds`` from now.
     """
-    script = release_script(instance, 0, fresh_marks(), [Address(job_id, int(job_id), (job_id,))])
+    address = Address(job_id, int(job_id), (job_id,), expected=str(hold_time(instance)))
+    script = release_script(0, fresh_marks(), [address])
     nonce = secrets.token_hex(8)
     reply: Reply = run(*script.argv(nonce, int(time.time()) + seconds))
     status = None if reply.timed_out else reply.status
-    return judge(Ended(script, nonce, status, reply.stdout, reply.stderr))[job_id]
+    ended = Ended(script, nonce, status, reply.stdout, reply.stderr, reply.not_started)
+    return judge(ended)[job_id]

@@ -9,10 +9,14 @@ to, and forced to the disk before a call is started. Private to the collection.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import json
 import os
 import stat
+import tempfile
+import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -26,13 +30,18 @@ NAME = "journal.jsonl"
 ROOT_DIRECTORY = "/var/lib/hpcops.slurm"
 #: A larger file is rewritten with what is still needed.
 COMPACT_AT = 4 << 20
+#: Seconds after the landing bound for which every entry is kept.
+RECENT = 3600
+#: Seconds to wait for another run that has the file locked: it only reads and appends meanwhile.
+PATIENCE = 60
 
 
 @dataclass(frozen=True)
 class Entry:
     """One job of one write.
 
-    ``submitted`` (epoch seconds, None if unknown) tells one job from a later one with its id;
+    ``job_id`` is the job's one name (``JobRecord.id_text``), however it was called. ``submitted``
+    (epoch seconds, None if unknown) tells one job from a later one with its id;
     ``begin`` is the job's own begin time before a hold, 0 for none; ``until`` the epoch second on
     the host's clock after which nothing of the write can land any more; ``outcome`` is None while
     it is not known.
@@ -69,9 +78,13 @@ def directory_for(user_id: int, home: str, state_home: Optional[str]) -> str:
 
 @dataclass
 class Journal:
-    """The file of one user. Errors of the disk are :class:`SlurmError`: nothing is sent then."""
+    """The file of one user. Errors of the disk are :class:`SlurmError`.
+
+    With ``read_only`` nothing is made or written, and a file that is not there is an empty one.
+    """
 
     directory: str
+    read_only: bool = False
     warnings: List[str] = field(default_factory=list)
     _handle: Optional[int] = None
 
@@ -83,24 +96,42 @@ class Journal:
     def __enter__(self) -> Journal:
         """Open and lock, and read what is there."""
         try:
-            os.makedirs(self.directory, mode=0o700, exist_ok=True)
-            self._handle = _locked(self.path)
-            self._check(os.fstat(self._handle))
+            if not self.read_only:
+                os.makedirs(self.directory, mode=0o700, exist_ok=True)
+            self._check_directory()
+            self._handle = self._locked()
+        except FileNotFoundError as error:
+            if not self.read_only:
+                raise self._error("be opened", error) from error
         except OSError as error:
-            self._close()
             raise self._error("be opened", error) from error
-        except SlurmError:
-            self._close()
-            raise
         return self
 
     def __exit__(self, *ignored: Any) -> None:
-        self._close()
-
-    def _close(self) -> None:
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
+
+    def _locked(self) -> int:
+        """Open and lock the file; again, when it was rewritten while the lock was waited for."""
+        flags = os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        flags |= os.O_RDONLY if self.read_only else os.O_RDWR | os.O_CREAT
+        end = time.monotonic() + PATIENCE
+        while True:
+            handle = os.open(self.path, flags, 0o600)
+            try:
+                self._check(os.fstat(handle))
+                _lock(handle, end)
+                if os.stat(self.path).st_ino == os.fstat(handle).st_ino:
+                    if not (self.read_only or os.fstat(handle).st_size):
+                        _sync_directory(self.directory)
+                    return handle
+            except FileNotFoundError:
+                pass
+            except BaseException:
+                os.close(handle)
+                raise
+            os.close(handle)
 
     def _check(self, status: os.stat_result) -> None:
         others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
@@ -111,12 +142,29 @@ class Journal:
                 remedy="Remove it, or set state_dir to a directory of this user's own",
             )
 
+    def _check_directory(self) -> None:
+        """Others could put another file in the journal's place."""
+        status = os.stat(self.directory)
+        others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        sticky = status.st_mode & stat.S_ISVTX
+        if status.st_uid not in (0, os.geteuid()) or (others and not sticky):
+            raise SlurmError(
+                "The journal's directory %s is one that others may write" % self.directory,
+                FailureClass.UNCLASSIFIED,
+                remedy="Set state_dir to a directory of this user's own",
+            )
+
     def _error(self, what: str, error: OSError) -> SlurmError:
+        reason = error.strerror or str(error)
         return SlurmError(
-            "The journal %s could not %s: %s; nothing was sent" % (self.path, what, error.strerror),
+            "The journal %s could not %s: %s" % (self.path, what, reason),
             FailureClass.UNCLASSIFIED,
             remedy="Make room, or set state_dir to a directory that this user may write",
         )
+
+    def _warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
 
     def entries(self) -> List[Entry]:
         """Every entry, oldest first, with its latest outcome. A torn last line is passed over."""
@@ -134,7 +182,8 @@ class Journal:
         return list(started.values())
 
     def _events(self) -> Iterator[Mapping[str, Any]]:
-        assert self._handle is not None
+        if self._handle is None:
+            return
         size = os.fstat(self._handle).st_size
         text = os.pread(self._handle, size, 0).decode("utf-8", "replace")
         for line in text.split("\n"):
@@ -146,32 +195,34 @@ class Journal:
                     raise ValueError("format %r" % (event["format"],))
                 _validated(event)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                self.warnings.append(
+                self._warn(
                     "The journal %s has a line that is not readable, which is passed over"
                     % self.path
                 )
                 continue
             yield event
 
-    def start(self, entries: Sequence[Entry]) -> None:
-        """Record what is about to be sent: one nonce, forced to the disk."""
-        first = entries[0]
-        jobs = {one.job_id: [one.submitted, one.begin, one.restarts] for one in entries}
-        self._append(_start_event(first, jobs))
+    def start(self, groups: Sequence[Sequence[Entry]]) -> None:
+        """Record what is about to be sent, forced to the disk: entries with one nonce a group."""
+        events = []
+        for entries in groups:
+            jobs = {one.job_id: [one.submitted, one.begin, one.restarts] for one in entries}
+            events.append(_start_event(entries[0], jobs))
+        self._append(events)
 
-    def end(self, nonce: str, outcomes: Mapping[str, str]) -> None:
-        """Record what became of jobs of a start."""
-        self._append(_end_event(nonce, outcomes))
+    def end(self, outcomes: Mapping[str, Mapping[str, str]]) -> None:
+        """Record what became of jobs, by nonce and job."""
+        self._append([_end_event(nonce, jobs) for nonce, jobs in outcomes.items()])
 
-    def _append(self, event: Dict[str, Any]) -> None:
+    def _append(self, events: Sequence[Mapping[str, Any]]) -> None:
         assert self._handle is not None
         before = os.fstat(self._handle).st_size
-        data = (json.dumps(event, sort_keys=True) + "\n").encode("utf-8")
+        data = _lines(events)
         if before and os.pread(self._handle, 1, before - 1) != b"\n":
             data = b"\n" + data  # a torn line ends here
         try:
             if os.write(self._handle, data) != len(data):
-                raise OSError(28, "no space left on the device")
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self._handle)
         except OSError as error:
             try:
@@ -181,53 +232,135 @@ class Journal:
             raise self._error("be written", error) from error
 
     def compact(self, now: float) -> None:
-        """Rewrite a large file with the entries that can still matter."""
+        """Rewrite a large file with the entries that can still matter, if that makes it small."""
         assert self._handle is not None
-        if os.fstat(self._handle).st_size < COMPACT_AT:
+        size = os.fstat(self._handle).st_size
+        if size < COMPACT_AT:
             return
-        kept = [one for one in self.entries() if needed(one, now)]
-        events = [event for one in kept for event in _events_of(one)]
-        data = "".join(json.dumps(event, sort_keys=True) + "\n" for event in events).encode()
-        fresh = self.path + ".new"
-        with open(fresh, "wb") as stream:
-            os.fchmod(stream.fileno(), 0o600)
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.rename(fresh, self.path)
-
-
-def _locked(path: str) -> int:
-    """Open and lock the file; again, when it was rewritten while the lock was waited for."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    while True:
-        handle = os.open(path, flags, 0o600)
+        kept = needed(self.entries(), now)
+        data = _lines([event for one in kept for event in _events_of(one)])
+        if len(data) > size // 2:
+            return
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            if os.stat(path).st_ino == os.fstat(handle).st_ino:
-                return handle
-        except FileNotFoundError:
-            pass
+            fresh = self._replaced(data)
+        except OSError as error:
+            self._warn(self._error("be rewritten", error).message)
+            return
+        os.close(self._handle)
+        self._handle = fresh
+
+    def _replaced(self, data: bytes) -> int:
+        """The handle of a new file with this text, locked before anybody else can see it."""
+        fresh, temporary = tempfile.mkstemp(prefix=".journal-", dir=self.directory)
+        try:
+            fcntl.fcntl(fresh, fcntl.F_SETFL, fcntl.fcntl(fresh, fcntl.F_GETFL) | os.O_APPEND)
+            fcntl.flock(fresh, fcntl.LOCK_EX)
+            with os.fdopen(fresh, "wb", closefd=False) as stream:
+                stream.write(data)
+            os.fsync(fresh)
+            os.rename(temporary, self.path)
         except BaseException:
-            os.close(handle)
+            os.close(fresh)
+            os.unlink(temporary)
             raise
+        with contextlib.suppress(OSError):
+            _sync_directory(self.directory)
+        return fresh
+
+
+def _lock(handle: int, end: float) -> None:
+    """Take the lock, at the latest when the monotonic clock shows ``end``; OSError otherwise."""
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise TimeoutError(
+                    errno.ETIMEDOUT, "another run has held it for %d s" % PATIENCE
+                ) from None
+            time.sleep(0.02)
+
+
+def _sync_directory(directory: str) -> None:
+    """Force a new name to the disk."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
         os.close(handle)
 
 
-def needed(entry: Entry, now: float) -> bool:
-    """Whether an entry can still matter: in flight, a bit left set, or a begin time ahead."""
-    bit = entry.action == "requeue" and entry.outcome in (None, "unknown", BIT_LEFT)
-    return entry.in_flight(now) or bit or entry.begin > now
+#: Outcomes of a hold that was certainly not placed.
+_NOT_PLACED = frozenset(("rejected", "not_found", "stale", "expired", "not_run", "not_applied"))
+#: The outcome of a requeue that is known to have left the bit set, and of one whose bit was seen to
+#: be off afterwards, or its job gone.
+BIT_LEFT, BIT_OFF = "bit_left", "bit_off"
+#: Requeues that may have ended the execution, or left the bit set.
+_OPEN_REQUEUE = (None, "unknown", BIT_LEFT)
+
+_Key = Tuple[str, str]
 
 
-#: The outcome of a requeue that is known to have left the bit set.
-BIT_LEFT = "bit_left"
+def holds(entries: Sequence[Entry]) -> Dict[_Key, Entry]:
+    """The last hold of each job, by cluster and job, that was or may have been placed."""
+    return {
+        (one.cluster, one.job_id): one
+        for one in entries
+        if one.action == "hold" and one.outcome not in _NOT_PLACED
+    }
+
+
+def bits_left(entries: Sequence[Entry]) -> Dict[_Key, Entry]:
+    """Requeues that may have left the bit set: cut off, unknown, or known to have.
+
+    Three calls are sent only to a job whose bit is off: what an earlier one left is over then.
+    """
+    left: Dict[_Key, Entry] = {}
+    for one in entries:
+        key = (one.cluster, one.job_id)
+        if one.action == "requeue" or (one.action, one.outcome) == ("restore", "applied"):
+            left.pop(key, None)
+        if one.action == "requeue" and one.outcome in _OPEN_REQUEUE:
+            left[key] = one
+    return left
+
+
+def requeues(entries: Sequence[Entry]) -> Dict[_Key, Entry]:
+    """The last requeue of each job that ended an execution, or may have."""
+    ended = (*_OPEN_REQUEUE, "applied")
+    return {
+        (one.cluster, one.job_id): one
+        for one in entries
+        if one.action in ("requeue", "requeue_only") and one.outcome in ended
+    }
+
+
+def needed(entries: Sequence[Entry], now: float) -> List[Entry]:
+    """The entries that can still matter, and what was written later about the same jobs.
+
+    Recent ones, requeues that may have left a bit set, and holds that keep a begin time ahead.
+    """
+    matter = {id(one) for one in bits_left(entries).values()}
+    matter.update(id(one) for one in holds(entries).values() if one.begin > now)
+    kept: List[Entry] = []
+    keys = set()
+    for one in entries:
+        key = (one.cluster, one.job_id)
+        if key in keys or id(one) in matter or now < one.until + RECENT:
+            keys.add(key)
+            kept.append(one)
+    return kept
 
 
 def _start_event(entry: Entry, jobs: Mapping[str, Any]) -> Dict[str, Any]:
     event = {name: getattr(entry, name) for name in _SHARED}
     event.update(format=FORMAT, event="start", jobs=dict(jobs))
     return event
+
+
+def _lines(events: Sequence[Mapping[str, Any]]) -> bytes:
+    return "".join(json.dumps(one, sort_keys=True) + "\n" for one in events).encode("utf-8")
 
 
 def _end_event(nonce: str, outcomes: Mapping[str, str]) -> Dict[str, Any]:

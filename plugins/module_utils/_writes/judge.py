@@ -6,11 +6,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Dict, Optional, Sequence, Tuple
+from typing import Dict, Optional, Sequence, Tuple, Union
 
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.failures import (
+    LONGEST_LINE,
+    classify,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
     Answer,
     FailureClass,
+    Reply,
     printable,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import (
@@ -22,9 +27,13 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.reader import
     CallReport,
     Unreadable,
     read_reports,
+    read_sent,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.refusals import read_answer
-from ansible_collections.hpcops.slurm.plugins.module_utils._writes.script import Script
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.script import (
+    Address,
+    Script,
+)
 
 
 class Proof(str, Enum):
@@ -34,7 +43,8 @@ class Proof(str, Enum):
     ANSWERED = "answered"
     #: slurmctld decided, and changed nothing.
     REFUSED = "refused"
-    #: The call was not started: too late, not startable, or nothing that it may be sent for.
+    #: The call was not started, or not for this job: too late, not startable, or not what was
+    #: expected right before.
     EXPIRED = "expired"
     NOT_RUN = "not_run"
     WITHHELD = "withheld"
@@ -47,7 +57,8 @@ class Known:
     """What is known about one job from the script alone.
 
     ``outcome`` is set when that is all there is to know. ``bit_left`` says whether the requeue bit
-    was left set; ``calls`` are kind and status of each call.
+    was left set; if it is YES, something was changed, whatever the outcome. ``calls`` are kind and
+    status of each call.
     """
 
     proof: Proof
@@ -67,113 +78,161 @@ class Ended:
     exit_status: Optional[int]
     stdout: bytes
     stderr: bytes
+    not_started: bool = False
 
 
 def judge(ended: Ended) -> Dict[str, Known]:
-    """What is known about each id that was sent."""
+    """What is known about each member of the addresses that the script was given."""
     script = ended.script
+    if ended.not_started:
+        reason = "the script could not be started: %s" % _shown(ended.stderr)
+        nothing = Known(Proof.NOT_RUN, reason, Outcome.NOT_RUN, FailureClass.COMMAND_MISSING)
+        return dict.fromkeys(script.members, nothing)
     reports = read_reports(ended.stderr, ended.nonce, ended.exit_status)
     if isinstance(reports, Unreadable):
-        nothing = Known(Proof.NONE, reports.reason, bit_left=_doubt(script))
-        return dict.fromkeys(script.sent, nothing)
-    calls = tuple((_call(script, one).value, one.status) for one in reports if _in(script, one))
-    if len(script.calls) == 1:
-        if len(reports) != 1 or reports[0].number != 1:
-            wrong = Known(Proof.NONE, "the script reported the wrong calls")
-            return dict.fromkeys(script.sent, wrong)
-        found = judge_call(script.calls[0], reports[0], script.sent)
-        if reports[0].status == Status.NOTHING_TO_SEND and not ended.stdout.strip():
-            reason = "squeue showed nothing right before the call, and nothing was sent"
-            unread = Known(Proof.NOT_RUN, reason, Outcome.NOT_RUN)
-            found = dict.fromkeys(script.sent, unread)
+        return _nothing(script, reports.reason)
+    if reports[-1].number > len(script.calls):
+        return _nothing(script, "the script reported the wrong calls")
+    sent = _sent(ended, reports)
+    if isinstance(sent, Unreadable):
+        return _nothing(script, sent.reason)
+    found = dict.fromkeys(script.members, _WITHHELD)
+    if isinstance(sent, Known):
+        found = dict.fromkeys(script.members, sent)
+    elif len(script.calls) == 1:
+        found.update(judge_call(script.calls[0], reports[0], sent))
     else:
-        found = {one: _requeue(one, reports) for one in script.sent}
-    return {one: replace(known, calls=calls) for one, known in found.items()}
+        for one in sent:
+            found.update({member: _requeue(one, member, reports) for member in one.members})
+    calls = tuple((script.calls[one.number - 1].value, one.status) for one in reports)
+    return {member: replace(known, calls=calls) for member, known in found.items()}
 
 
-def _in(script: Script, report: CallReport) -> bool:
-    return report.number <= len(script.calls)
+_WITHHELD = Known(Proof.WITHHELD, "the job was not as expected right before the call")
 
 
-def _call(script: Script, report: CallReport) -> Call:
-    return script.calls[report.number - 1]
+def _sent(
+    ended: Ended, reports: Sequence[CallReport]
+) -> Union[Sequence[Address], Known, Unreadable]:
+    """The addresses that the reports are about, or what is known of all when none was sent.
+
+    A script that looks ends early when it is late, has no clock, or finds nothing to send.
+    """
+    script, first = ended.script, reports[0]
+    if not script.looks:
+        return script.addresses
+    places = read_sent(ended.stdout, ended.nonce, len(script.addresses))
+    if isinstance(places, Unreadable):
+        return places
+    nothing = first.status == Status.NOTHING_TO_SEND
+    if places is None:
+        early = _WITHHELD if nothing else _not_started(first.status)
+        if len(reports) == 1 and first.number == 1 and early is not None:
+            return early
+        return Unreadable("the script does not say what it sent")
+    if nothing:
+        return Unreadable("the script says that it sent nothing, and what it sent")
+    return [script.addresses[place] for place in places]
 
 
-def _doubt(script: Script) -> Answer:
-    return Answer.UNKNOWN if Call.SET_BIT in script.calls else Answer.NO
+def _nothing(script: Script, reason: str) -> Dict[str, Known]:
+    """Nothing is known about any member; a requeue may have set the bit."""
+    doubt = Call.SET_BIT in script.calls
+    if doubt:
+        reason += "; the requeue bit may be left set"
+    known = Known(
+        Proof.NONE,
+        reason,
+        failure=FailureClass.OUTPUT_UNREADABLE,
+        bit_left=Answer.UNKNOWN if doubt else Answer.NO,
+    )
+    return dict.fromkeys(script.members, known)
 
 
-def judge_call(call: Call, report: CallReport, sent: Sequence[str]) -> Dict[str, Known]:
-    """What one call proves about each id."""
+def judge_call(call: Call, report: CallReport, sent: Sequence[Address]) -> Dict[str, Known]:
+    """What one call proves about each member of the addresses that it was sent for."""
+    members = [member for one in sent for member in one.members]
     status = report.status
     if status == Status.SUCCESS:
-        return {one: Known(Proof.ANSWERED) for one in sent}
-    alone = _not_started(call, status)
+        return dict.fromkeys(members, Known(Proof.ANSWERED))
+    alone = _not_started(status)
     if alone is not None:
-        return dict.fromkeys(sent, alone)
-    text = report.text.decode("utf-8", "surrogateescape")
-    shown = printable(" / ".join(text.split("\n")).strip(" /"))
+        return dict.fromkeys(members, alone)
+    failure = classify(Reply((), status, b"", report.text))
     if status != Status.ERROR:
-        nothing = Known(Proof.NONE, shown or "the call ended with %d" % status)
-        return dict.fromkeys(sent, nothing)
-    answer = read_answer(call, text, sent)
-    found: Dict[str, Known] = {}
-    for one in sent:
-        refusal = answer.refused.get(one)
-        if refusal is not None:
-            found[one] = Known(Proof.REFUSED, refusal.message, refusal.outcome, refusal.failure)
-        else:
-            found[one] = Known(Proof.NONE, answer.doubtful.get(one) or shown)
+        message = "the call ended with %d: %s" % (status, _shown(report.text))
+        return dict.fromkeys(members, Known(Proof.NONE, message.rstrip(": "), failure=failure))
+    answer = read_answer(call, report.text.decode("utf-8", "surrogateescape"), sent)
+    message = _shown(report.text) if answer.foreign is not None or len(members) == 1 else ""
+    found = dict.fromkeys(members, Known(Proof.NONE, message, failure=failure))
+    for one, text in answer.doubtful.items():
+        kind = classify(Reply((), status, b"", text.encode("utf-8", "surrogateescape")))
+        found[one] = Known(Proof.NONE, message or printable(text), failure=kind)
+    for one in answer.taken:
+        found[one] = Known(Proof.ANSWERED)
+    for one, refusal in answer.refused.items():
+        found[one] = Known(Proof.REFUSED, refusal.message, refusal.outcome, refusal.failure)
     return found
 
 
-def _not_started(call: Call, status: int) -> Optional[Known]:
+def _shown(text: bytes) -> str:
+    """A call's text on one line, not more of it than a message takes."""
+    lines = text.decode("utf-8", "surrogateescape").split("\n")
+    shown = printable(" / ".join(line.strip() for line in lines if line.strip()))
+    return shown if len(shown) <= LONGEST_LINE else shown[:LONGEST_LINE] + "..."
+
+
+def _not_started(status: int) -> Optional[Known]:
     if status == Status.EXPIRED:
         reason = "the deadline had passed before the call was started"
         return Known(Proof.EXPIRED, reason, Outcome.EXPIRED)
     if status in (Status.NOT_EXECUTABLE, Status.NOT_THERE):
         reason = "the command could not be started (%d)" % status
         return Known(Proof.NOT_RUN, reason, Outcome.NOT_RUN, FailureClass.COMMAND_MISSING)
-    if status == Status.NOTHING_TO_SEND and call is Call.RELEASE:
-        return Known(Proof.WITHHELD, "the hold in place was another one right before the call")
     return None
 
 
-def _requeue(job_id: str, reports: Sequence[CallReport]) -> Known:
+def _requeue(address: Address, member: str, reports: Sequence[CallReport]) -> Known:
     """The combined result of set, requeue and clear (spec page, "A requeue's combined result")."""
+    kinds = (Call.SET_BIT, Call.REQUEUE, Call.CLEAR_BIT)
     steps = {
-        report.number: judge_call(call, report, (job_id,))[job_id]
+        report.number: judge_call(kinds[report.number - 1], report, (address,))[member]
         for report in reports
-        for number, call in enumerate((Call.SET_BIT, Call.REQUEUE, Call.CLEAR_BIT), 1)
-        if report.number == number
     }
-    numbers = tuple(report.number for report in reports)
     first = steps.get(1)
-    if first is not None and first.proof is Proof.EXPIRED and numbers == (1,):
-        return first
-    set_it = first is not None and first.proof is Proof.ANSWERED
-    if first is None or numbers != ((1, 2, 3) if set_it else (1, 3)):
+    if first is not None and first.proof is Proof.EXPIRED:
+        right: Tuple[int, ...] = (1,)
+    elif first is not None and first.proof is Proof.ANSWERED:
+        right = (1, 2, 3)
+    else:
+        right = (1, 3)
+    if first is None or tuple(steps) != right:
         reason = "the script reported the wrong calls; the requeue bit may be left set"
-        return Known(Proof.NONE, reason, bit_left=Answer.UNKNOWN)
-    if not set_it:
-        return _bit_not_set(first)
-    return _bit_set(steps[2], steps[3])
-
-
-def _bit_not_set(first: Known) -> Known:
-    if first.proof is not Proof.NONE:
-        return first
-    reason = "%s; the requeue bit may be left set" % first.message
-    return replace(first, message=reason, bit_left=Answer.UNKNOWN)
+        return Known(
+            Proof.NONE,
+            reason,
+            failure=FailureClass.OUTPUT_UNREADABLE,
+            bit_left=Answer.UNKNOWN,
+        )
+    if first.proof is Proof.ANSWERED:
+        return _bit_set(steps[2], steps[3])
+    if first.proof is Proof.NONE:
+        reason = "%s; the requeue bit may be left set" % first.message
+        return replace(first, message=reason, bit_left=Answer.UNKNOWN)
+    return first
 
 
 def _bit_set(second: Known, third: Known) -> Known:
     gone = (FailureClass.JOB_FINISHED, FailureClass.JOB_UNKNOWN)
-    if third.proof is Proof.ANSWERED or third.failure in gone:
+    refused = third.proof is Proof.REFUSED
+    if third.proof is Proof.ANSWERED or (refused and third.failure in gone):
         return second
-    reason = "the requeue bit may be left set: %s" % third.message
     if third.proof in (Proof.EXPIRED, Proof.NOT_RUN) and second.proof is not Proof.NONE:
         # Nothing is unknown: the bit is set, whatever became of the requeue.
         reason = "the requeue bit is left set: %s" % third.message
         return Known(second.proof, reason, Outcome.NOT_RUN, third.failure, Answer.YES)
-    return Known(Proof.NONE, reason, bit_left=Answer.UNKNOWN)
+    ran = third.proof not in (Proof.EXPIRED, Proof.NOT_RUN)
+    bit = Answer.UNKNOWN if ran else Answer.YES
+    reason = "the requeue bit %s left set: %s" % ("may be" if ran else "is", third.message)
+    failure = second.failure if third.failure is FailureClass.NONE else third.failure
+    return Known(Proof.NONE, reason, failure=failure, bit_left=bit)

@@ -8,19 +8,20 @@ Private to the collection.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
     Answer,
     FailureClass,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import UNKNOWN
-from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.hold import HOLD_BASE, hold_time
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.hold import hold_time
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import JobRecord
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.rows import Marks
-from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import Coarse
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import Base, Coarse
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import Outcome
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.script import (
+    COME,
     Address,
     Script,
     hold_script,
@@ -31,34 +32,54 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.script import
     restore_script,
 )
 
-#: So many ids go into one call at most: the argument stays far below the kernel's 131,072 bytes,
-#: and a release looks each of them up in the script.
+#: So many addresses, rows of their records, and characters go into one call at most: an argument
+#: has to stay below the kernel's 131,072 bytes, and the script looks for each address in the rows.
 BATCH = 1000
+BATCH_ROWS = 2000
+BATCH_TEXT = 100000
+#: The longest name of several tasks of one array.
+LONGEST_ADDRESS = 60000
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done about one job. ``outcome`` is None when something has to be sent."""
+    """What is to be done about one job. ``outcome`` is None when something has to be sent.
+
+    ``begin`` is the job's own begin time behind a hold (epoch seconds, 0 for none); ``rows`` is how
+    many rows squeue shows of the job's record, which the tasks of an array share until they are
+    split off.
+    """
 
     job_id: str
-    before: Optional[JobRecord]
+    before: JobRecord
     outcome: Optional[Outcome]
     reason: str
     failure: FailureClass = FailureClass.NONE
     begin: int = 0
+    rows: int = 1
 
     @property
     def sends(self) -> bool:
         """Whether anything is sent."""
         return self.outcome is None
 
+    @property
+    def key(self) -> str:
+        """The one name of the job in the journal, however it was called."""
+        return self.before.id_text
+
 
 @dataclass(frozen=True)
 class Memory:
-    """What the journal knows of one job: its own begin time before a hold, and a bit set by us."""
+    """What the journal knows of one job.
+
+    Its own begin time before a hold, whether a requeue of ours may have left its bit set, and the
+    restart count of the last execution that a requeue of ours was to end.
+    """
 
     begin: int = 0
     bit_set: bool = False
+    requeued: Optional[int] = None
 
 
 class Action:
@@ -79,7 +100,7 @@ class Action:
         """Decide about a job that slurmctld showed."""
         raise NotImplementedError
 
-    def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Dispatch]:
+    def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Script]:
         """The scripts that send these plans; ``marks`` stand in the rows of their reads."""
         raise NotImplementedError
 
@@ -99,24 +120,41 @@ class Action:
 def in_effect(aim: Mapping[str, Any], record: JobRecord) -> Answer:
     """Whether a job shows what an action aimed at.
 
-    EligibleTime is the witness of a hold: StartTime can show an old estimate for a while.
+    EligibleTime is the witness of a hold: StartTime can show an old estimate for a while. Where
+    another instance is in place, a release may yet lift that one. A job that ended without having
+    run does not tell whether it could have.
     """
-    if "hold" in aim or "not_hold" in aim:
+    if "hold" in aim:
         if record.hold_instance == UNKNOWN:
             return Answer.UNKNOWN
-        if "hold" in aim:
-            return _answer(record.hold_instance == aim["hold"])
-        return _answer(record.hold_instance != aim["not_hold"])
+        return _answer(record.hold_instance == aim["hold"])
+    if "not_hold" in aim:
+        if record.hold_instance == aim["not_hold"]:
+            return Answer.NO
+        free = record.hold_instance is None and not _may_not_have_run(record)
+        return Answer.YES if free else Answer.UNKNOWN
     if "gate_open" in aim:
-        return {Answer.YES: Answer.NO, Answer.NO: Answer.YES}.get(record.gate, Answer.UNKNOWN)
+        return Answer.UNKNOWN if _may_not_have_run(record) else _opposite(record.gate)
     if "restarts_above" in aim:
         known = isinstance(record.restarts, int)
         return _answer(record.restarts > aim["restarts_above"]) if known else Answer.UNKNOWN
-    return {Answer.YES: Answer.NO, Answer.NO: Answer.YES}.get(record.requeue, Answer.UNKNOWN)
+    return _opposite(record.requeue)
 
 
 def _answer(value: bool) -> Answer:
     return Answer.YES if value else Answer.NO
+
+
+def _opposite(answer: Answer) -> Answer:
+    return {Answer.YES: Answer.NO, Answer.NO: Answer.YES}.get(answer, Answer.UNKNOWN)
+
+
+#: Ends that a job can come to only by running.
+_RAN = (Base.COMPLETED, Base.FAILED, Base.TIMEOUT, Base.OUT_OF_MEMORY, Base.PREEMPTED)
+
+
+def _may_not_have_run(record: JobRecord) -> bool:
+    return record.state.coarse is Coarse.ENDED and record.state.base not in _RAN
 
 
 def _ended(job_id: str, record: JobRecord) -> Optional[Plan]:
@@ -126,36 +164,72 @@ def _ended(job_id: str, record: JobRecord) -> Optional[Plan]:
     return Plan(job_id, record, Outcome.REJECTED, reason, FailureClass.JOB_FINISHED)
 
 
-@dataclass(frozen=True)
-class Dispatch:
-    """A script, and whom it is about."""
-
-    script: Script
-    addresses: Tuple[Address, ...]
+#: What a job's rows have to show right before the call.
+Expected = Callable[[JobRecord], str]
 
 
-def addresses(plans: Sequence[Plan], joined: bool = True) -> List[Address]:
+def addresses(plans: Sequence[Plan], expected: Expected) -> List[Address]:
     """How scontrol is told about the records of these plans.
 
     The tasks of an array that were not split off are one record: addressed together they stay
-    together, addressed one by one (not ``joined``) each becomes a job of its own.
+    together, addressed one by one each becomes a job of its own.
     """
     found: List[Address] = []
-    together: Dict[int, List[JobRecord]] = {}
+    together: Dict[int, List[Plan]] = {}
     for plan in plans:
-        record = plan.before
-        if record is None:
-            continue
-        if joined and record.array_task_id is not None and record.job_id == record.array_job_id:
-            together.setdefault(record.job_id, []).append(record)
+        if _is_shared(plan.before):
+            together.setdefault(plan.before.job_id, []).append(plan)
         else:
-            found.append(Address(plan.job_id, record.job_id, (plan.job_id,)))
-    for number, records in together.items():
-        tasks = sorted(one.array_task_id for one in records if one.array_task_id is not None)
-        members = tuple(one.id_text for one in records)
-        text = "%d_[%s]" % (number, spans_text(tasks)) if len(tasks) > 1 else members[0]
-        found.append(Address(text, number, members))
+            found.append(_address(_text(plan), [plan], plan.rows, expected))
+    for group in together.values():
+        ordered = sorted(group, key=lambda plan: plan.before.array_task_id or 0)
+        rows = ordered[0].rows
+        for part in _parts(ordered):
+            found.append(_address(_tasks_text(part), part, rows, expected))
+            rows -= len(part)  # they have left the record when the next part is sent
     return found
+
+
+def _is_shared(record: JobRecord) -> bool:
+    return record.array_task_id is not None and record.job_id == record.array_job_id
+
+
+def _text(plan: Plan) -> str:
+    """A record's own number if the user gave that, and otherwise its one name."""
+    raw = str(plan.before.job_id)
+    leads = plan.before.job_id == plan.before.het_job_id
+    return raw if plan.job_id == raw and not leads else plan.key
+
+
+def _address(text: str, plans: Sequence[Plan], rows: int, expected: Expected) -> Address:
+    first = plans[0].before
+    tasks = [plan.before.array_task_id for plan in plans]
+    return Address(
+        text=text,
+        number=first.job_id,
+        members=tuple(plan.job_id for plan in plans),
+        rows=rows,
+        expected=expected(first),
+        array=first.array_job_id if tasks[0] is not None else None,
+        tasks=tuple(task for task in tasks if task is not None),
+    )
+
+
+def _tasks_text(plans: Sequence[Plan]) -> str:
+    tasks = [plan.before.array_task_id or 0 for plan in plans]
+    if len(tasks) == 1:
+        return plans[0].key
+    return "%d_[%s]" % (plans[0].before.job_id, spans_text(tasks))
+
+
+def _parts(plans: List[Plan]) -> Iterator[List[Plan]]:
+    """All of them, or as many at a time as one name may be long."""
+    if len(_tasks_text(plans)) <= LONGEST_ADDRESS:
+        yield plans
+        return
+    half = len(plans) // 2
+    yield from _parts(plans[:half])
+    yield from _parts(plans[half:])
 
 
 def spans_text(tasks: Sequence[int]) -> str:
@@ -171,15 +245,22 @@ def spans_text(tasks: Sequence[int]) -> str:
     return ",".join(parts)
 
 
-def _batches(plans: Sequence[Plan], joined: bool = True) -> List[Tuple[Address, ...]]:
-    all_of_them = addresses(plans, joined)
-    return [
-        tuple(all_of_them[start : start + BATCH]) for start in range(0, len(all_of_them), BATCH)
-    ]
-
-
-def _texts(batch: Sequence[Address]) -> List[str]:
-    return [one.text for one in batch]
+def batches(found: Sequence[Address]) -> List[Tuple[Address, ...]]:
+    """Addresses in order, as many at a time as one call takes; parts of one record apart."""
+    done: List[Tuple[Address, ...]] = []
+    batch: List[Address] = []
+    numbers: Dict[int, int] = {}
+    text = 0
+    for one in found:
+        full = len(batch) == BATCH or text + len(one.text) >= BATCH_TEXT
+        full = full or sum(numbers.values()) + one.rows > BATCH_ROWS
+        if batch and (full or one.number in numbers):
+            done.append(tuple(batch))
+            batch, numbers, text = [], {}, 0
+        batch.append(one)
+        numbers[one.number] = one.rows
+        text += len(one.text) + 1
+    return done + ([tuple(batch)] if batch else [])
 
 
 def _hold_view(record: JobRecord) -> Dict[str, Any]:
@@ -191,6 +272,7 @@ class Hold(Action):
     """Place the hold ``instance``."""
 
     instance: int
+    now: float
     name = "hold"
 
     def __post_init__(self) -> None:
@@ -219,15 +301,18 @@ class Hold(Action):
             reason = "instance %d %s in place" % (placed, "was already" if same else "is")
             return Plan(job_id, record, outcome, reason)
         own = record.eligible_time
-        own = own if isinstance(own, int) and own < HOLD_BASE else 0
-        begin = memory.begin if placed is not None else own
+        begin = memory.begin if placed is not None else own if isinstance(own, int) else 0
         return Plan(job_id, record, None, "instance %d placed" % self.instance, begin=begin)
 
-    def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Dispatch]:
+    def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Script]:
         """One list call a batch."""
-        return [
-            Dispatch(hold_script(self.instance, _texts(batch)), batch) for batch in _batches(plans)
-        ]
+        found = batches(addresses(plans, self._expected))
+        return [hold_script(self.instance, marks, batch) for batch in found]
+
+    def _expected(self, record: JobRecord) -> str:
+        """The begin time that the plan was made for: the job's own one would be lost otherwise."""
+        own = record.eligible_time
+        return str(own) if isinstance(own, int) and own > self.now else COME
 
     def aim(self, before: JobRecord) -> Dict[str, Any]:
         """The instance is in place."""
@@ -278,15 +363,15 @@ class Release(Action):
             reason += ", the job's own begin time put back"
         return Plan(job_id, record, None, reason, begin=begin)
 
-    def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Dispatch]:
+    def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Script]:
         """One list call a batch and a begin time."""
         by_begin: Dict[int, List[Plan]] = {}
         for plan in plans:
             by_begin.setdefault(plan.begin, []).append(plan)
         return [
-            Dispatch(release_script(self.instance, begin, marks, batch), batch)
+            release_script(begin, marks, batch)
             for begin, group in by_begin.items()
-            for batch in _batches(group)
+            for batch in batches(addresses(group, lambda record: str(hold_time(self.instance))))
         ]
 
     def aim(self, before: JobRecord) -> Dict[str, Any]:
@@ -320,9 +405,10 @@ class Open(Action):
             return Plan(job_id, record, Outcome.UNKNOWN, "its state was not readable")
         return Plan(job_id, record, None, "the gate was opened")
 
-    def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Dispatch]:
+    def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Script]:
         """One list call a batch."""
-        return [Dispatch(open_script(_texts(batch)), batch) for batch in _batches(plans)]
+        found = batches(addresses(plans, lambda record: "0"))
+        return [open_script(marks, batch) for batch in found]
 
     def aim(self, before: JobRecord) -> Dict[str, Any]:
         """The gate is open."""
@@ -357,17 +443,9 @@ class Requeue(Action):
         ended = _ended(job_id, record)
         if ended:
             return ended
-        older = self._not_the_one(job_id, record)
-        if older:
-            return older
-        if record.state.coarse is Coarse.PENDING:
-            return Plan(job_id, record, Outcome.UNCHANGED, "the job is pending")
-        if record.state.coarse is Coarse.UNKNOWN:
-            reason = "nothing is sent while the job is %s" % (record.state.raw or "in no state")
-            return Plan(job_id, record, Outcome.REJECTED, reason, FailureClass.JOB_FINISHED)
-        if record.state.coarse is Coarse.SUSPENDED and not self.suspended:
-            reason = "the job is suspended: it would come back held by an operator"
-            return Plan(job_id, record, Outcome.REJECTED, reason, FailureClass.REQUEUE_DISABLED)
+        other = self._not_the_one(job_id, record) or self._not_running(job_id, record, memory)
+        if other:
+            return other
         if record.het_job_id is not None:
             reason = "a heterogeneous job is requeued as a whole, which is not done here"
             return Plan(job_id, record, Outcome.REJECTED, reason, FailureClass.ID_MALFORMED)
@@ -377,6 +455,26 @@ class Requeue(Action):
         if record.requeue is Answer.UNKNOWN or not isinstance(record.restarts, int):
             return Plan(job_id, record, Outcome.UNKNOWN, "its requeue bit was not readable")
         return Plan(job_id, record, None, "execution %d was ended" % record.restarts)
+
+    def _not_running(self, job_id: str, record: JobRecord, memory: Memory) -> Optional[Plan]:
+        """The plan for a job that is in no state to be requeued.
+
+        A completing job may have been requeued or may be about to end: its state doesn't tell.
+        """
+        coarse = record.state.coarse
+        if coarse is Coarse.PENDING:
+            return Plan(job_id, record, Outcome.UNCHANGED, "the job is pending")
+        if coarse is Coarse.UNKNOWN:
+            before, now = memory.requeued, record.restarts
+            if before is not None and isinstance(now, int) and now > before:
+                reason = "execution %d was ended by an earlier requeue" % before
+                return Plan(job_id, record, Outcome.UNCHANGED, reason)
+            reason = "nothing is sent while the job is %s" % (record.state.raw or "in no state")
+            return Plan(job_id, record, Outcome.REJECTED, reason, FailureClass.JOB_FINISHED)
+        if coarse is Coarse.SUSPENDED and not self.suspended:
+            reason = "the job is suspended: it would come back held by an operator"
+            return Plan(job_id, record, Outcome.REJECTED, reason, FailureClass.REQUEUE_DISABLED)
+        return None
 
     def _not_the_one(self, job_id: str, record: JobRecord) -> Optional[Plan]:
         """The plan for a job whose execution is not the one that is named."""
@@ -399,16 +497,15 @@ class Requeue(Action):
                 return Plan(job_id, record, Outcome.UNCHANGED, "its execution began later")
         return None
 
-    def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Dispatch]:
+    def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Script]:
         """A script of three calls for each job whose bit is off, list calls for the others."""
-        ready = [plan for plan in plans if plan.before and plan.before.requeue is Answer.YES]
-        others = [plan for plan in plans if plan not in ready]
-        dispatches = [
-            Dispatch(requeue_only_script(_texts(batch)), batch) for batch in _batches(ready)
+        ready = [plan for plan in plans if plan.before.requeue is Answer.YES]
+        others = [plan for plan in plans if plan.before.requeue is not Answer.YES]
+        together = batches(addresses(ready, _restarts))
+        alone = [one for plan in others for one in addresses([plan], _restarts)]
+        return [requeue_only_script(marks, batch) for batch in together] + [
+            requeue_script(marks, one) for one in alone
         ]
-        for batch in _batches(others, joined=False):
-            dispatches += [Dispatch(requeue_script(one.text), (one,)) for one in batch]
-        return dispatches
 
     def aim(self, before: JobRecord) -> Dict[str, Any]:
         """The restart count has risen."""
@@ -420,8 +517,12 @@ class Requeue(Action):
 
     def predicted(self, plan: Plan) -> Dict[str, Any]:
         """One restart more."""
-        before = plan.before.restarts if plan.before else None
+        before = plan.before.restarts
         return {"restarts": before + 1 if isinstance(before, int) else UNKNOWN}
+
+
+def _restarts(record: JobRecord) -> str:
+    return str(record.restarts)
 
 
 @dataclass(frozen=True)
@@ -445,9 +546,9 @@ class Restore(Action):
             return Plan(job_id, record, Outcome.REJECTED, reason, FailureClass.REQUEUE_DISABLED)
         return Plan(job_id, record, None, "the requeue bit was cleared")
 
-    def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Dispatch]:
+    def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Script]:
         """One list call a batch."""
-        return [Dispatch(restore_script(_texts(batch)), batch) for batch in _batches(plans)]
+        return [restore_script(batch) for batch in batches(addresses(plans, lambda record: ""))]
 
     def aim(self, before: JobRecord) -> Dict[str, Any]:
         """The bit is off."""

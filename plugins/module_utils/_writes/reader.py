@@ -15,7 +15,9 @@ from typing import List, Optional, Tuple, Union
 
 RS = b"\x1e"
 _START = RS + b"DSL "
-_LINE = re.compile(rb"([^ \n]*) call ([0-9]+) ([^ \n]*)\n")
+_LINE = re.compile(rb"([^ \n]*) call ([1-9][0-9]{0,5}) ([^ \n]*)\n")
+_SENT = re.compile(rb"([^ \n]*) sent ([0-9,]*)\n")
+_ORDINAL = re.compile(rb"[1-9][0-9]{0,5}")
 _DECIMAL = re.compile(rb"0|[1-9][0-9]{0,2}")
 LARGEST_STATUS = 255
 
@@ -60,11 +62,9 @@ def read_reports(stream: bytes, nonce: str, exit_status: Optional[int]) -> Repor
             return Unreadable("a status line with another script's nonce")
         if not _DECIMAL.fullmatch(status) or int(status) > LARGEST_STATUS:
             return Unreadable("a status that is not readable: %r" % status[:80])
-        if len(number) > 6 or int(number) <= (found[-1].number if found else 0):
-            return Unreadable(
-                "call %s after call %d"
-                % (number[:20].decode("ascii"), found[-1].number if found else 0)
-            )
+        before = found[-1].number if found else 0
+        if int(number) <= before:
+            return Unreadable("call %d after call %d" % (int(number), before))
         found.append(CallReport(int(number), int(status), text))
         text = piece[match.end() :]
     if text:
@@ -74,3 +74,25 @@ def read_reports(stream: bytes, nonce: str, exit_status: Optional[int]) -> Repor
             "the script ended with %s, its last call with %d" % (exit_status, found[-1].status)
         )
     return tuple(found)
+
+
+def read_sent(stream: bytes, nonce: str, count: int) -> Union[Tuple[int, ...], Unreadable, None]:
+    """Which of ``count`` addresses a script that looks has sent, by their place from 0.
+
+    None when it does not say: then it has not got so far. ``stream`` is its standard output, where
+    a command may have written what it likes, so that exactly one line has to be of this script.
+    """
+    mine = [
+        match.group(2)
+        for match in map(_SENT.match, stream.split(_START)[1:])
+        if match is not None and match.group(1) == nonce.encode("ascii")
+    ]
+    if not mine:
+        return None
+    ordinals = mine[0].split(b",")
+    if len(mine) > 1 or not all(map(_ORDINAL.fullmatch, ordinals)):
+        return Unreadable("a line of another form about what was sent")
+    places = tuple(int(one) - 1 for one in ordinals)
+    if any(one >= other for one, other in zip(places, places[1:])) or places[-1] >= count:
+        return Unreadable("a line about what was sent that can't be")
+    return places

@@ -10,12 +10,13 @@ change was made), "Unexpected message received" (nothing is known). Private to t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from dataclasses import dataclass, field
+from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import FailureClass
-from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import JobId, parse_job_id
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import task_spans
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import Call, Outcome
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.script import Address
 
 _FINISHED = "Job has already finished"
 _NOT_PENDING = "Job is no longer pending execution"
@@ -51,8 +52,10 @@ CLASSES: Mapping[str, FailureClass] = {
 _OUTCOMES: Mapping[str, Outcome] = {_NO_JOB: Outcome.NOT_FOUND}
 
 _ABOUT_TASKS = re.compile(r"([1-9][0-9]{0,9})_(?:\[([0-9,:-]+)\]|([0-9,:-]+)): (.+)")
-_SECOND_LINE = re.compile(r"slurm_suspend error:? ?(.*)")
+_SECOND_LINE = re.compile(r"slurm_suspend error(?:: ?(.+))?")
 _NO_ERROR = "No error"
+#: scontrol's log lines begin so: authentication, name resolution, whatever a site's plug-in says.
+_LOG = "scontrol: "
 
 
 @dataclass(frozen=True)
@@ -66,92 +69,102 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Answered:
-    """What the text of one failed call says about the ids that were sent.
+    """What the text of one failed call says about the members of the addresses that were sent.
 
-    ``refused`` are certain. ``doubtful`` are ids with a line that proves nothing. ``foreign`` is
-    the first line that is about none of them; with it, nothing is known about the ids that were
-    not refused. Ids in none of them had no line of their own: slurmctld reported no error.
+    ``refused`` are certain, and so are ``taken`` ("No error"). ``doubtful`` are members with a line
+    that proves nothing. ``foreign`` is the first line that is about none of them: with it, nothing
+    is certain. A member in none of them had no line of its own.
     """
 
-    refused: Mapping[str, Refusal]
-    doubtful: Mapping[str, str]
+    refused: Mapping[str, Refusal] = field(default_factory=dict)
+    taken: FrozenSet[str] = frozenset()
+    doubtful: Mapping[str, str] = field(default_factory=dict)
     foreign: Optional[str] = None
 
-    def knows_about(self, sent: str) -> bool:
-        """Whether the call is known to have come back for an id, with whatever answer."""
-        return self.foreign is None and sent not in self.doubtful
+
+class _Names:
+    """The members by the names that lines have for them."""
+
+    def __init__(self, addresses: Sequence[Address]) -> None:
+        self._texts: Dict[str, Tuple[str, ...]] = {}
+        self._arrays: Dict[int, List[Tuple[int, str]]] = {}
+        for one in addresses:
+            # scontrol takes the brackets off before it sends an id, and prints it so.
+            for text in (one.text, one.text.replace("[", "").replace("]", "")):
+                self._texts[text] = one.members
+            if one.array is not None:
+                tasks = self._arrays.setdefault(one.array, [])
+                tasks.extend(zip(one.tasks, one.members))
+
+    def about(self, line: str) -> Optional[Tuple[Sequence[str], str]]:
+        """The members that a line is about, and what it says; None for any other line.
+
+        The reply for an array names the record that answered, which can hold more tasks than were
+        sent, and other ones.
+        """
+        if line.startswith(_LOG):
+            return None
+        message, separator, text = line.rpartition(" for job ")
+        if separator and text in self._texts:
+            return self._texts[text], message
+        tasks = _ABOUT_TASKS.fullmatch(line)
+        if tasks is None:
+            return None
+        array, inside, bare, said = tasks.groups()
+        known = self._arrays.get(int(array))
+        try:
+            spans = task_spans(inside or bare)[0]
+        except ValueError:
+            return None
+        if known is None:
+            return None
+        return [one for task, one in known if any(task in span for span in spans)], said
 
 
-def read_answer(call: Call, text: str, sent: Sequence[str]) -> Answered:
-    """Judge the standard error of a call that ended with status 1.
+def read_answer(call: Call, text: str, addresses: Sequence[Address]) -> Answered:
+    """Judge the standard error of a call that ended with status 1, member by member.
 
-    ``sent`` are the ids as they were typed. A single id is refused when every line is about it,
-    with one and the same accepted message; so is each id of a list.
+    One is refused when every line about it says one and the same accepted message, and no line is
+    about something else.
     """
+    names = _Names(addresses)
     said: Dict[str, List[str]] = {}
     foreign: Optional[str] = None
-    echoes: List[str] = []
-    for line in (one for one in text.splitlines() if one.strip()):
+    echoes: List[Tuple[str, str]] = []
+    spoken = set()
+    for line in (one for one in text.split("\n") if one.strip(" \t\r")):
         second = _SECOND_LINE.fullmatch(line)
         if second and call is Call.OPEN:
-            echoes.append(second.group(1))
+            echoes.append((second.group(1) or _NO_ERROR, line))
             continue
-        about, message = _about(line, sent)
-        if about is None:
+        found = names.about(line)
+        if found is None:
             foreign = foreign or line
-        else:
-            said.setdefault(about, []).append(message)
-    spoken = {message for messages in said.values() for message in messages}
-    for echo in echoes:
-        alone = len(sent) == 1
-        if echo not in spoken and (alone or echo not in ("", _NO_ERROR)):
-            foreign = foreign or "slurm_suspend error: %s" % echo
+            continue
+        members, message = found
+        spoken.add(message)
+        for member in members:
+            said.setdefault(member, []).append(message)
+    if len(addresses) > 1:  # the second line tells how the last of them ended
+        spoken.add(_NO_ERROR)
+    for echo, line in echoes:
+        if not said or echo not in spoken:
+            foreign = foreign or line
     return _answered(call, said, foreign)
 
 
 def _answered(call: Call, said: Mapping[str, Sequence[str]], foreign: Optional[str]) -> Answered:
     refused: Dict[str, Refusal] = {}
+    taken: List[str] = []
     doubtful: Dict[str, str] = {}
-    for about, messages in said.items():
-        if about == ABOUT_OTHERS:
-            continue
+    for member, messages in said.items():
         first = messages[0]
         bad = [one for one in messages if one not in ACCEPTED[call] and one != _NO_ERROR]
-        if bad:
-            doubtful[about] = bad[0]
-        elif foreign is None and first != _NO_ERROR and set(messages) == {first}:
+        if bad or set(messages) != {first}:
+            doubtful[member] = bad[0] if bad else " / ".join(messages)
+        elif foreign is None and first == _NO_ERROR:
+            taken.append(member)
+        elif foreign is None:
             outcome = _OUTCOMES.get(first, Outcome.REJECTED)
-            refused[about] = Refusal(outcome, CLASSES[first], first)
-    return Answered(refused, doubtful, foreign)
-
-
-def _about(line: str, sent: Sequence[str]) -> Tuple[Optional[str], str]:
-    """The id that a line is about, as it was sent, and the message; (None, line) for other lines.
-
-    The reply for an array names the record that answered, which can hold more tasks than were sent.
-    """
-    message, separator, about = line.rpartition(" for job ")
-    if separator and about in sent:
-        return about, message
-    tasks = _ABOUT_TASKS.fullmatch(line)
-    if tasks:
-        job, inside, bare, said = tasks.groups()
-        answered = parse_job_id("%s_[%s]" % (job, inside or bare))
-        same = [one for one in sent if str(parse_job_id(one).job) == job]
-        for one in same:
-            if _overlap(parse_job_id(one), answered):
-                return one, said
-        if same:
-            return ABOUT_OTHERS, said
-    return None, line
-
-
-#: A line about tasks of the same array that were not sent.
-ABOUT_OTHERS = ""
-
-
-def _overlap(one: JobId, other: JobId) -> bool:
-    """Whether two ids of one array share a task; the array's number means all of them."""
-    if not one.spans or not other.spans:
-        return True
-    return any(set(span) & set(more) for span in one.spans for more in other.spans)
+            refused[member] = Refusal(outcome, CLASSES[first], first)
+    return Answered(refused, frozenset(taken), doubtful, foreign)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
@@ -11,7 +12,9 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
     FailureClass,
     printable,
 )
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import UNKNOWN
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import JobRecord
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import Coarse
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.judge import Known, Proof
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import (
     GOOD,
@@ -55,34 +58,47 @@ def planned(action: Action, plan: Plan) -> JobResult:
     """The result of a plan that sends nothing, and the prediction of one that would."""
     outcome = plan.outcome or Outcome.APPLIED
     made = result(plan.job_id, outcome, plan.reason, plan.failure)
-    if plan.before is not None:
-        made["before"] = _seen(action, plan.before)
-        made["after"] = dict(made["before"])
-        if plan.sends:
-            made["after"].update(action.predicted(plan))
+    made["before"] = view(action, plan.before)
+    made["after"] = dict(made["before"])
+    if plan.sends:
+        made["after"].update(action.predicted(plan))
     return made
 
 
-def judged(
-    action: Action, plan: Plan, known: Known, after: Optional[JobRecord], read: bool
-) -> JobResult:
-    """The result of a plan that was sent; UNKNOWN where nothing is proved yet.
+@dataclass(frozen=True)
+class Seen:
+    """A job as slurmctld showed it afterwards.
 
-    ``after`` is the job as slurmctld showed it afterwards, None when it showed none or (``read`` is
-    False) could not be asked.
+    ``gone``: it was asked, and shows no such job. Neither: it could not be asked.
     """
-    assert plan.before is not None
-    effect = Answer.UNKNOWN
-    if after is not None and same_job(plan.before, after):
-        effect = in_effect(action.aim(plan.before), after)
-    outcome, reason = _outcome(action, plan, known, effect, after, read)
-    failure = known.failure if outcome is known.outcome else FailureClass.NONE
+
+    record: Optional[JobRecord] = None
+    gone: bool = False
+
+
+def judged(action: Action, plan: Plan, known: Known, seen: Seen) -> JobResult:
+    """The result of a plan that was sent; UNKNOWN where nothing is proved yet."""
+    if seen.record is not None and not same_job(plan.before, seen.record):
+        seen = Seen(gone=True)
+    outcome, reason, failure = _Verdict(action, plan, known, seen).given()
     made = result(plan.job_id, outcome, reason, failure, known.message)
-    made["before"] = _seen(action, plan.before)
-    made["after"] = None if after is None else _seen(action, after)
+    bit = known.bit_left
+    if bit is Answer.YES and seen.record is not None and seen.record.requeue is Answer.NO:
+        bit = Answer.NO  # it was seen to be off after the last call came back
+    made["changed"] = outcome is Outcome.APPLIED or bit is Answer.YES
+    made["before"] = view(action, plan.before)
+    made["after"] = None if seen.record is None else view(action, seen.record)
     made["calls"] = [{"call": call, "status": status} for call, status in known.calls]
-    made["requeue_bit_left"] = _bit_left(known, after).value
+    made["requeue_bit_left"] = bit.value
+    _show_bit(made)
     return made
+
+
+def _show_bit(made: JobResult) -> None:
+    """Let before and after tell the bit where it was left set: only jobs without it get it."""
+    if made["requeue_bit_left"] == Answer.YES.value:
+        made["before"] = dict(made["before"] or {}, requeue=Answer.NO.value)
+        made["after"] = dict(made["after"] or {}, requeue=Answer.YES.value)
 
 
 def same_job(before: JobRecord, after: JobRecord) -> bool:
@@ -95,81 +111,138 @@ def same_job(before: JobRecord, after: JobRecord) -> bool:
     return after.submit_time == before.submit_time or before.restarts != after.restarts
 
 
-def _outcome(
-    action: Action,
-    plan: Plan,
-    known: Known,
-    effect: Answer,
-    after: Optional[JobRecord],
-    read: bool,
-) -> Tuple[Outcome, str]:
-    if known.bit_left is Answer.YES and known.outcome is Outcome.NOT_RUN:
-        return Outcome.NOT_RUN, known.message
-    if effect is Answer.YES and known.proof in (Proof.ANSWERED, Proof.NONE):
-        return Outcome.APPLIED, plan.reason
-    if effect is Answer.YES:
-        return Outcome.UNCHANGED, "it is in effect, though not by this call"
-    if known.outcome is not None:
-        return known.outcome, known.message
-    if known.proof is Proof.WITHHELD:
-        return _withheld(action, after)
-    if known.proof is Proof.ANSWERED and action.believes_answer:
-        if not read:
-            return Outcome.APPLIED, plan.reason
-        if effect is Answer.NO:
+_Given = Tuple[Outcome, str, FailureClass]
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """What the script's proof and the job as it was seen afterwards say together."""
+
+    action: Action
+    plan: Plan
+    known: Known
+    seen: Seen
+
+    def given(self) -> _Given:
+        known, none = self.known, FailureClass.NONE
+        if known.proof is Proof.REFUSED and known.outcome is not None:
+            return known.outcome, known.message, known.failure
+        effect = self._effect()
+        if known.bit_left is Answer.YES and known.outcome is not None:
+            over = "; the execution was ended" if effect is Answer.YES else ""
+            return known.outcome, known.message + over, known.failure
+        if known.proof is Proof.WITHHELD:
+            return self._withheld(effect)
+        if effect is Answer.YES:
+            if known.proof in (Proof.ANSWERED, Proof.NONE):
+                return Outcome.APPLIED, self.plan.reason, none
+            return Outcome.UNCHANGED, "it is in effect, though not by this call", none
+        if known.outcome is not None:
+            return known.outcome, known.message, known.failure
+        if known.proof is Proof.ANSWERED:
+            return self._answered(effect)
+        reason = known.message or "it does not show, and nothing proves that it did not land"
+        failure = FailureClass.UNCLASSIFIED if known.failure is none else known.failure
+        return Outcome.UNKNOWN, reason, failure
+
+    def _effect(self) -> Answer:
+        if self.seen.record is None:
+            return Answer.UNKNOWN
+        return in_effect(self.action.aim(self.plan.before), self.seen.record)
+
+    def _over(self) -> Optional[_Given]:
+        """The job has left while it was to be changed, and nothing was."""
+        if self.seen.gone:
+            reason = "slurmctld does not show the job any more"
+            return Outcome.NOT_FOUND, reason, FailureClass.JOB_UNKNOWN
+        record = self.seen.record
+        if record is not None and record.state.coarse is Coarse.ENDED:
+            reason = "the job has ended (%s)" % record.state.word
+            return Outcome.REJECTED, reason, FailureClass.JOB_FINISHED
+        return None
+
+    def _withheld(self, effect: Answer) -> _Given:
+        """Nothing was sent: right before the call the job was not as it had been."""
+        none, record = FailureClass.NONE, self.seen.record
+        if effect is Answer.YES:
+            return Outcome.UNCHANGED, "it is in effect, though not by this call", none
+        over = self._over()
+        if over:
+            return over
+        placed = None if record is None else record.hold_instance
+        wanted = self.action.number
+        if isinstance(placed, int) and wanted and placed != wanted:
+            older = self.action.name == "hold" and placed < wanted
+            if not older:
+                return Outcome.STALE, "instance %d is in place, not %d" % (placed, wanted), none
+        return Outcome.NOT_RUN, "nothing was sent: %s" % self.known.message, none
+
+    def _answered(self, effect: Answer) -> _Given:
+        """slurmctld reported no error, and the effect does not show."""
+        none = FailureClass.NONE
+        if self.action.believes_answer:
+            if effect is Answer.UNKNOWN:
+                return Outcome.APPLIED, self.plan.reason, none
             reason = "slurmctld took the change, and it is not in effect: it was changed since"
-            return Outcome.NOT_APPLIED, reason
-    if known.proof is Proof.ANSWERED and effect is Answer.NO:
-        return Outcome.NOT_APPLIED, "slurmctld reported no error, and did nothing"
-    reason = known.message or "it does not show, and nothing proves that it did not land"
-    return Outcome.UNKNOWN, reason
+            return Outcome.NOT_APPLIED, reason, none
+        if effect is Answer.NO:
+            reason = "slurmctld reported no error, and did nothing"
+            return self._over() or (Outcome.NOT_APPLIED, reason, none)
+        reason = "slurmctld reported no error, which does not prove that it did anything"
+        return Outcome.UNKNOWN, reason, FailureClass.UNCLASSIFIED
 
 
-def _withheld(action: Action, after: Optional[JobRecord]) -> Tuple[Outcome, str]:
-    if after is None or after.hold_instance is None:
-        return Outcome.UNCHANGED, "no hold was in place right before the call"
-    if isinstance(after.hold_instance, int) and after.hold_instance != action.number:
-        reason = "instance %d is in place, not %d" % (after.hold_instance, action.number)
-        return Outcome.STALE, reason
-    return Outcome.NOT_RUN, "the hold in place was another one right before the call"
-
-
-def _bit_left(known: Known, after: Optional[JobRecord]) -> Answer:
-    """A bit that was seen to be off after the last call came back is off."""
-    if known.bit_left is Answer.YES and after is not None and after.requeue is Answer.NO:
-        return Answer.NO
-    return known.bit_left
-
-
-def _seen(action: Action, record: JobRecord) -> Dict[str, Any]:
+def view(action: Action, record: JobRecord) -> Dict[str, Any]:
+    """What an action shows of a job before and after."""
     return dict(state=printable(record.state.raw), **action.view(record))
 
 
 def settle(
-    made: JobResult, aim: Mapping[str, Any], record: Optional[JobRecord], over: bool
+    made: JobResult, aim: Mapping[str, Any], seen: Seen, over: bool, after: Mapping[str, Any]
 ) -> JobResult:
     """An unknown result after one more read; ``over``: nothing can land any more.
 
-    A requeue whose bit may be left set goes on until the bit is seen off, or the end.
+    ``after`` is the view of the job that was read. A requeue whose bit may be left set goes on to
+    the end: the bit may yet land.
     """
     settled = dict(made)
-    effect = Answer.UNKNOWN if record is None else in_effect(aim, record)
-    bit = Answer(made["requeue_bit_left"])
-    if bit is Answer.UNKNOWN and over and record is not None:
-        bit = record.requeue
-    if bit is Answer.UNKNOWN and not over:
-        return settled
-    settled["requeue_bit_left"] = bit.value
-    if effect is Answer.YES:
-        settled.update(outcome=Outcome.APPLIED.value, changed=True, settled=True)
-        settled.update(reason="it was read back as being in effect")
-    elif over and effect is Answer.NO:
-        reason = "nothing can land any more, and it is not in effect"
-        settled.update(outcome=Outcome.NOT_APPLIED.value, settled=True, reason=reason)
-    elif over and record is None:
-        reason = "nothing can land any more, and slurmctld does not show the job"
-        settled.update(outcome=Outcome.NOT_APPLIED.value, settled=True, reason=reason)
+    record = seen.record
+    if record is not None:
+        settled["after"] = dict(after)
+    if settled["requeue_bit_left"] == Answer.UNKNOWN.value:
+        if not over:
+            return settled
+        bit = record.requeue if record is not None else Answer.UNKNOWN
+        settled["requeue_bit_left"] = (Answer.NO if seen.gone else bit).value
+    if settled["outcome"] == Outcome.UNKNOWN.value:
+        effect = Answer.UNKNOWN if record is None else in_effect(aim, record)
+        settled.update(_settled(effect, seen, over))
+    if settled["settled"] and settled["requeue_bit_left"] != Answer.UNKNOWN.value:
+        settled["may_land_until"] = None
+    settled["changed"] = (
+        settled["outcome"] == Outcome.APPLIED.value
+        or settled["requeue_bit_left"] == Answer.YES.value
+    )
+    _show_bit(settled)
     return settled
+
+
+def _settled(effect: Answer, seen: Seen, over: bool) -> Dict[str, Any]:
+    """What one more read makes of an unknown outcome; nothing when it leaves it open."""
+    if effect is Answer.YES:
+        return {
+            "outcome": Outcome.APPLIED.value,
+            "settled": True,
+            "reason": "it was read back as being in effect",
+            "failure_class": FailureClass.NONE.value,
+        }
+    if not over or (seen.record is None and not seen.gone):
+        return {}
+    if effect is Answer.NO:
+        reason = "nothing can land any more, and it is not in effect"
+        return {"outcome": Outcome.NOT_APPLIED.value, "settled": True, "reason": reason}
+    what = "shows no such job any more" if seen.gone else "does not show whether it took effect"
+    return {"settled": True, "reason": "nothing can land any more, and slurmctld %s" % what}
 
 
 def failed(results: Sequence[JobResult], by_name: bool) -> List[JobResult]:
@@ -193,5 +266,5 @@ def difference(results: Sequence[JobResult]) -> Dict[str, Dict[str, Any]]:
             keys = [key for key in one["before"] if key != "state"]
             for side in ("before", "after"):
                 seen = one[side] or {}
-                sides[side][one["job_id"]] = {key: seen.get(key) for key in keys}
+                sides[side][one["job_id"]] = {key: seen.get(key, UNKNOWN) for key in keys}
     return sides

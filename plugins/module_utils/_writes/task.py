@@ -7,11 +7,12 @@ from __future__ import annotations
 import os
 import pwd
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Sequence
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Commands, Run
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import refused_options
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import SlurmError
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import require_job_ids
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.options import selection_from
@@ -56,6 +57,9 @@ def run_write(module: AnsibleModule, action_of: ActionOf, permit: Permit) -> Non
 def _run(module: AnsibleModule, action: Action, permit: Permit) -> None:
     params = module.params
     message: Dict[str, Any] = params["_round"]
+    refused = refused_options(params, ("state_dir", "cache_path", "deadline"))
+    if refused or message.get("deadline") is None:
+        raise ValueError(refused or "no deadline was fixed: this module needs its action plugin")
     selection = selection_from(params["select"])
     jobs: List[str] = list(dict.fromkeys(params["jobs"] or ()))
     require_job_ids(jobs)
@@ -64,20 +68,21 @@ def _run(module: AnsibleModule, action: Action, permit: Permit) -> None:
     # What a first round was permitted holds for its later ones: slurmctld may hang meanwhile.
     permission = permission_from(state) or permit(commands.run, params, action.needs_bound)
     if permission.refusal:
-        refused = [result(one, Outcome.UNSUPPORTED, permission.refusal) for one in jobs]
-        _leave(module, Report(refused), permission)
+        refusals = {one: result(one, Outcome.UNSUPPORTED, permission.refusal) for one in jobs}
+        _leave(module, Report(refusals), permission)
     order = Order(
         action=action,
         jobs=jobs,
         selection=selection,
-        deadline=float(message.get("deadline") or time.time() + params["ttl"]),
+        deadline=float(message["deadline"]),
         settle=params["settle"],
         check=module.check_mode,
         cluster=permission.cluster,
     )
-    writer = Writer(commands, order, permission.bound, Journal(_state_dir(params)))
-    if state.get("aims"):
-        report = writer.more(state["results"], state["aims"], float(message.get("wait", 0)))
+    journal = Journal(_state_dir(params), read_only=order.check)
+    writer = Writer(commands, order, permission.bound, journal)
+    if state:
+        report = writer.more(report_from(state), float(message.get("wait", 0)))
     else:
         report = writer.first()
     _leave(module, report, permission)
@@ -85,10 +90,16 @@ def _run(module: AnsibleModule, action: Action, permit: Permit) -> None:
 
 def permission_from(state: Mapping[str, Any]) -> Optional[Permission]:
     """The permission that a round before has left in its state, None in a first round."""
-    if not state.get("aims"):
+    if not state:
         return None
     given = state["permission"]
     return Permission(given["cluster"], Bound(given["call_bound"], given["offset"]), "")
+
+
+def report_from(state: Mapping[str, Any]) -> Report:
+    """What the round before has left over."""
+    results = {one["job_id"]: one for one in state["results"]}
+    return Report(results, dict(state["aims"]), list(state["later"]))
 
 
 def _state_dir(params: Mapping[str, Any]) -> str:
@@ -97,40 +108,49 @@ def _state_dir(params: Mapping[str, Any]) -> str:
     return str(params["state_dir"] or default)
 
 
-def _leave(module: AnsibleModule, report: Report, permission: Permission) -> None:
-    refusal, bound = permission.refusal, permission.bound
+def _leave(module: AnsibleModule, report: Report, permission: Permission) -> NoReturn:
+    results = list(report.results.values())
     for text in report.warnings:
         module.warn(text)
     made: Dict[str, Any] = {
-        "changed": any(one["changed"] for one in report.results),
-        "results": report.results,
-        "summary": _summary(report.results),
+        "changed": any(one["changed"] for one in results),
+        "results": results,
+        "summary": _summary(results),
         "round": {
             "finished": report.finished,
-            "state": {
-                "results": report.results,
-                "aims": report.open,
-                "permission": {
-                    "cluster": permission.cluster,
-                    "call_bound": bound.call_bound,
-                    "offset": bound.offset,
-                },
-            },
+            "state": _state(report, permission),
             "waiting_for": report.waiting_for,
             "until": report.until,
             "now": time.time(),
         },
     }
     if module._diff:
-        made["diff"] = difference(report.results)
+        made["diff"] = difference(results)
     if not report.finished:
         module.exit_json(**made)
-    bad = failed(report.results, by_name=module.params["select"] is None)
-    if refusal and not bad:
-        module.fail_json(msg="Not supported here: %s" % refusal, **made)
+    bad = failed(results, by_name=module.params["select"] is None)
+    if permission.refusal and not bad:
+        module.fail_json(msg="Not supported here: %s" % permission.refusal, **made)
     if bad:
         module.fail_json(msg=failure_message(bad), **made)
     module.exit_json(**made)
+
+
+def _state(report: Report, permission: Permission) -> Optional[Dict[str, Any]]:
+    """What the next round needs to go on, None when there is none."""
+    if report.finished:
+        return None
+    bound = permission.bound
+    return {
+        "results": list(report.results.values()),
+        "aims": report.open,
+        "later": report.later,
+        "permission": {
+            "cluster": permission.cluster,
+            "call_bound": bound.call_bound,
+            "offset": bound.offset,
+        },
+    }
 
 
 def _summary(results: Sequence[JobResult]) -> Dict[str, int]:

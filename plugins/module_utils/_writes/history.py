@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the journal's entries mean for a job as it was read. Pure. Private to the collection."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import Answer
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import JobRecord
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import Coarse
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal import (
+    Entry,
+    bits_left,
+    holds,
+    requeues,
+)
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import Outcome
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import (
+    Action,
+    Memory,
+    Plan,
+    in_effect,
+)
+
+
+class History:
+    """What this user's earlier runs on this host did to the jobs of one cluster."""
+
+    def __init__(self, entries: Sequence[Entry], cluster: str, now: float) -> None:
+        """``now`` is the host's clock in epoch seconds."""
+        mine = [one for one in entries if one.cluster == cluster]
+        self._holds = {job: one for (_cluster, job), one in holds(mine).items()}
+        self._bits = {job: one for (_cluster, job), one in bits_left(mine).items()}
+        self._requeues = {job: one for (_cluster, job), one in requeues(mine).items()}
+        self._flying: Dict[str, List[Entry]] = {}
+        self._now = now
+        for one in mine:
+            if one.in_flight(now):
+                self._flying.setdefault(one.job_id, []).append(one)
+
+    def memory(self, record: JobRecord) -> Memory:
+        """What is known of a job."""
+        held = self._holds.get(record.id_text)
+        requeued = self._requeues.get(record.id_text)
+        return Memory(
+            begin=held.begin if held is not None and _same_job(held, record) else 0,
+            bit_set=record.id_text in self._bits,
+            requeued=None if requeued is None else requeued.restarts,
+        )
+
+    def flying(self, action: Action, plan: Plan) -> Optional[Entry]:
+        """An earlier write of the job that may still land, and matters for the plan.
+
+        A read that shows its effect has settled it. What has ended can't be changed any more.
+        """
+        if plan.outcome is Outcome.UNKNOWN or plan.before.state.coarse is Coarse.ENDED:
+            return None
+        entries = [one for one in self._flying.get(plan.key, ()) if not landed(one, plan.before)]
+        if not entries:
+            return None
+        same = all((one.action, one.instance) == (action.name, action.number) for one in entries)
+        if same and plan.outcome is Outcome.UNCHANGED:
+            return None  # the very same change can't undo what is there
+        return max(entries, key=lambda one: one.until)
+
+    def landed(self, plans: Sequence[Plan]) -> Dict[str, Dict[str, str]]:
+        """The earlier writes that the jobs as read show to have landed, for the journal."""
+        outcomes: Dict[str, Dict[str, str]] = {}
+        for plan in plans:
+            for one in self._flying.get(plan.key, ()):
+                if landed(one, plan.before):
+                    outcomes.setdefault(one.nonce, {})[plan.key] = Outcome.APPLIED.value
+        return outcomes
+
+    def bits(self) -> List[Entry]:
+        """Requeues that may have left a bit set, and can't set it any more."""
+        return [one for one in self._bits.values() if not one.in_flight(self._now)]
+
+
+def landed(entry: Entry, record: JobRecord) -> bool:
+    """Whether a job shows the effect of one call.
+
+    A requeue of three calls may have one of them yet to come.
+    """
+    aims: Dict[str, Mapping[str, Any]] = {
+        "hold": {"hold": entry.instance},
+        "release": {"not_hold": entry.instance},
+        "open": {"gate_open": True},
+        "restore": {"bit_off": True},
+    }
+    if entry.restarts is not None:
+        aims["requeue_only"] = {"restarts_above": entry.restarts}
+    aim = aims.get(entry.action)
+    return aim is not None and in_effect(aim, record) is Answer.YES
+
+
+def _same_job(entry: Entry, record: JobRecord) -> bool:
+    """Whether the entry is about this job: a requeue sets the submit time anew."""
+    if entry.submitted is None or not isinstance(record.submit_time, int):
+        return True
+    return entry.submitted == record.submit_time or entry.restarts != record.restarts
