@@ -105,7 +105,7 @@ class _Names:
         if line.startswith(_LOG):
             return None
         message, separator, text = line.rpartition(" for job ")
-        if separator and text in self._texts:
+        if separator and text in self._texts and message != _NO_ERROR:
             return self._texts[text], message
         tasks = _ABOUT_TASKS.fullmatch(line)
         if tasks is None:
