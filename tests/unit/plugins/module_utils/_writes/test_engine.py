@@ -913,7 +913,7 @@ def test_an_opening_without_a_bound(slurm: Slurm, host: Host) -> None:
 def test_failures_by_name_and_by_selection(slurm: Slurm, host: Host) -> None:
     slurm.add("5", UserName="user1")
     slurm.add("6")
-    slurm.add("7", **{"EligibleTime": str(BASE + 9)})
+    slurm.add("7", EligibleTime=str(BASE + 9))
     slurm.before_call[0] = lambda: slurm.job("6").update(State="CANCELLED")
     report = host.task(hold(), select=MINE)
     assert outcomes(report) == {"5": "applied", "6": "rejected", "7": "stale"}
