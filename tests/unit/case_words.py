@@ -15,6 +15,14 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.exits import Ex
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import JobLookup, JobRecord
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.sacct import Execution
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import JobState
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import (
+    Action,
+    Hold,
+    Open,
+    Release,
+    Requeue,
+    Restore,
+)
 
 DATA = Path(__file__).parent / "data"
 
@@ -147,6 +155,63 @@ def execution_words(execution: Execution) -> dict[str, Any]:
         "elapsed_seconds": sentinel(execution.elapsed),
         "time_limit": sentinel(execution.time_limit),
         "group": execution.group,
+    }
+
+
+def action_of(request: dict[str, Any], now: float) -> Action:
+    """The action that a case asks for."""
+    kind, instance = request["action"], request.get("instance", 0)
+    if kind == "requeue":
+        return Requeue(request["execution"])
+    made: Action = {
+        "hold": lambda: Hold(instance, now),
+        "release": lambda: Release(instance, now),
+        "open": Open,
+        "restore": Restore,
+    }[kind]()
+    return made
+
+
+def write_fields(values: dict[str, Any], now: int, base: int) -> dict[str, str]:
+    """A case's job before or after a write, by squeue's names.
+
+    It names the hold's instance instead of the begin time that carries it.
+    """
+    names = {
+        "state": "State",
+        "priority": "PriorityLong",
+        "reason": "Reason",
+        "nice": "Nice",
+        "requeue": "Requeue",
+        "batch": "BatchFlag",
+        "restarts": "RestartCnt",
+    }
+    fields = {names[key]: str(value) for key, value in values.items() if key in names}
+    if "begins_in_seconds" in values:
+        fields["EligibleTime"] = str(now + values["begins_in_seconds"])
+    elif "hold_instance" in values:
+        instance = values["hold_instance"]
+        fields["EligibleTime"] = str(now - 60 if instance is None else base + instance)
+    if values["state"] in ("RUNNING", "COMPLETED"):
+        fields["StartTime"] = str(now - 60)
+    return fields
+
+
+def result_words(made: dict[str, Any]) -> dict[str, Any]:
+    """What the cases ask about the result of a write."""
+    return {key: made[key] for key in ("outcome", "changed")} | {"class": made["failure_class"]}
+
+
+def written_words(record: JobRecord) -> dict[str, Any]:
+    """What the cases ask about a job after a write."""
+    kind = record.hold_kind
+    return {
+        "priority_hold": record.gate.value,
+        "hold_kind": None if kind is None else kind.value,
+        "hold_instance": record.hold_instance,
+        "nice": record.nice,
+        "requeue_bit_after": record.requeue.value,
+        "restarts_after": record.restarts,
     }
 
 

@@ -227,16 +227,16 @@ class JobLookup:
 
     ``records`` are several for an array, for a heterogeneous job, and for a list of tasks.
     ``trusted`` is False when squeue answered, but complained: what it left out is then not known to
-    be missing. ``sharing`` says of each record's own number how many rows show it: the tasks of an
-    array that have not been split off, asked for or not. An id without a record is not a job that
-    ended, let alone ended well: the controller forgets jobs after MinJobAge, and with
-    PrivateData=jobs it hides other users' living ones.
+    be missing. ``rows`` are all records of the answer, by their own number, which the tasks of an
+    array share until they are split off. An id without a record is not a job that ended, let alone
+    ended well: the controller forgets jobs after MinJobAge, and with PrivateData=jobs it hides
+    other users' living ones.
     """
 
     asked: JobId
     records: Tuple[JobRecord, ...]
     trusted: bool = True
-    sharing: Mapping[int, int] = field(default_factory=dict)
+    rows: Mapping[int, Sequence[JobRecord]] = field(default_factory=dict)
 
     @property
     def known(self) -> Answer:
@@ -288,19 +288,19 @@ class JobLookup:
 
 
 class RecordIndex:
-    """Records by the ids that address them."""
+    """Records by the ids that address them, and ``rows``, by their own numbers."""
 
     def __init__(self, records: Iterable[JobRecord]) -> None:
         self._jobs: Dict[int, List[JobRecord]] = {}
         self._tasks: Dict[Tuple[int, int], List[JobRecord]] = {}
         self._groups: Dict[int, List[JobRecord]] = {}
         self._components: Dict[Tuple[int, int], List[JobRecord]] = {}
-        self._rows: Dict[int, int] = {}
+        self.rows: Dict[int, List[JobRecord]] = {}
         for record in records:
             self._add(record)
 
     def _add(self, record: JobRecord) -> None:
-        self._rows[record.job_id] = self._rows.get(record.job_id, 0) + 1
+        self.rows.setdefault(record.job_id, []).append(record)
         for job in {record.job_id, record.array_job_id, record.het_job_id}:
             if job is not None:
                 self._jobs.setdefault(job, []).append(record)
@@ -312,10 +312,6 @@ class RecordIndex:
         if record.het_job_id is not None and record.het_offset is not None:
             key = (record.het_job_id, record.het_offset)
             self._components.setdefault(key, []).append(record)
-
-    def around(self, records: Iterable[JobRecord]) -> Dict[int, int]:
-        """How many of all records have the number of each of these."""
-        return {record.job_id: self._rows[record.job_id] for record in records}
 
     def of(self, job_id: JobId) -> Tuple[JobRecord, ...]:
         """The records that an id addresses, as scontrol would: an array's id means every task, a

@@ -178,11 +178,9 @@ def lookups_from(
         return {job_id.text: JobLookup(job_id, ()) for job_id in ids}
     warnings = _complaints(reply, "read the jobs")
     index = RecordIndex(_parsed(reply, marks, extra))
-    lookups = {}
-    for job_id in ids:
-        records = index.of(job_id)
-        lookups[job_id.text] = JobLookup(job_id, records, not warnings, index.around(records))
-    return lookups
+    return {
+        job_id.text: JobLookup(job_id, index.of(job_id), not warnings, index.rows) for job_id in ids
+    }
 
 
 def _says_unknown(reply: Reply, ids: Sequence[JobId]) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import secrets
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -24,7 +25,10 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import (
     parse_job_id,
     require_job_ids,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import JobRecord
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import (
+    JobRecord,
+    RecordIndex,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.rows import fresh_marks
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.squeue import (
     Selection,
@@ -137,6 +141,10 @@ class Report:
         self.until = until if self.until is None else max(until, self.until)
 
 
+_Found = Mapping[str, JobRecord]
+_Rows = Mapping[int, Sequence[JobRecord]]
+
+
 class Writer:
     """Carries out one order on this host."""
 
@@ -227,24 +235,24 @@ class Writer:
         waiting["may_land_until"] = math.ceil(entry.until + self.bound.offset)
         return waiting
 
-    def _read(
-        self, report: Report, names: Optional[Sequence[str]]
-    ) -> Tuple[Dict[str, JobRecord], Dict[int, int]]:
-        """The jobs by the ids of their results, and how many rows show each record's number.
+    def _read(self, report: Report, names: Optional[Sequence[str]]) -> Tuple[_Found, _Rows]:
+        """The jobs by the ids of their results, and all rows by the number of their record.
 
         A job that is named twice counts once, by its first name.
         """
-        rows: Dict[int, int] = {}
         if names is None:
             assert self.order.selection is not None
             queue = read_queue(self.run, self.order.selection)
-            for record in queue.records:
-                rows[record.job_id] = rows.get(record.job_id, 0) + 1
-            return {record.id_text: record for record in queue.records}, rows
+            every = RecordIndex(queue.records).rows
+            return {record.id_text: record for record in queue.records}, every
+        rows: Dict[int, Sequence[JobRecord]] = {}
+        answer: _Rows = {}
         ids = require_job_ids(dict.fromkeys(names))
         found: Dict[str, JobRecord] = {}
         for text, lookup in (read_jobs(self.run, ids) if ids else {}).items():
-            rows.update(lookup.sharing)
+            if lookup.rows is not answer:  # all ids of one answer share its rows
+                answer = lookup.rows
+                rows.update(answer)
             if lookup.known is Answer.YES:
                 found.update(_named(lookup.asked, lookup.records))
             elif lookup.known is Answer.NO:
@@ -260,9 +268,9 @@ class Writer:
             names_of.setdefault(record.id_text, name)
         return {name: found[name] for name in names_of.values()}, rows
 
-    def _plans(
-        self, found: Mapping[str, JobRecord], rows: Mapping[int, int], history: History
-    ) -> List[Plan]:
+    def _plans(self, found: _Found, rows: _Rows, history: History) -> List[Plan]:
+        expected = self.order.action.expected
+        counted: Dict[int, Dict[str, int]] = {}
         plans = []
         for name, record in found.items():
             if record.array_tasks and record.array_task_id is None:
@@ -270,7 +278,9 @@ class Writer:
                 plans.append(Plan(name, record, Outcome.UNKNOWN, reason))
                 continue
             plan = self.order.action.plan(name, record, history.memory(record))
-            plans.append(replace(plan, rows=rows.get(record.job_id, 1)))
+            if record.job_id not in counted:
+                counted[record.job_id] = Counter(map(expected, rows[record.job_id]))
+            plans.append(replace(plan, rows=counted[record.job_id][expected(record)]))
         return plans
 
     def _started(self, journal: Journal, plans: Sequence[Plan]) -> List[Tuple[str, Script]]:
@@ -365,9 +375,7 @@ class Writer:
         except SlurmError as error:
             self.journal.warnings.append(error.message)
 
-    def _report_bits(
-        self, report: Report, history: History, found: Mapping[str, JobRecord]
-    ) -> None:
+    def _report_bits(self, report: Report, history: History, found: _Found) -> None:
         """Warn of requeue bits that earlier runs left set, where they still are."""
         left = [
             one for one in history.bits() if parse_job_id(one.job_id).may_be_acted_on is Answer.YES

@@ -46,8 +46,8 @@ class Plan:
     """What is to be done about one job. ``outcome`` is None when something has to be sent.
 
     ``begin`` is the job's own begin time behind a hold (epoch seconds, 0 for none); ``rows`` is how
-    many rows squeue shows of the job's record, which the tasks of an array share until they are
-    split off.
+    many rows of the job's record are as the action expects, of those that squeue shows: the tasks
+    of an array share a record until they are split off.
     """
 
     job_id: str
@@ -100,9 +100,16 @@ class Action:
         """Decide about a job that slurmctld showed."""
         raise NotImplementedError
 
+    def expected(self, record: JobRecord) -> str:
+        """What a job's row has to show right before the call, as its script reads it."""
+        return ""
+
     def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Script]:
         """The scripts that send these plans; ``marks`` stand in the rows of their reads."""
         raise NotImplementedError
+
+    def _batches(self, plans: Sequence[Plan]) -> List[Tuple[Address, ...]]:
+        return batches(addresses(plans, self.expected))
 
     def aim(self, before: JobRecord) -> Dict[str, Any]:
         """What has to show afterwards, as JSON-safe values for :func:`in_effect`."""
@@ -284,6 +291,11 @@ class Hold(Action):
         """The instance."""
         return self.instance
 
+    def expected(self, record: JobRecord) -> str:
+        """The begin time that the plan was made for: the job's own one would be lost otherwise."""
+        own = record.eligible_time
+        return str(own) if isinstance(own, int) and own > self.now else COME
+
     def plan(self, job_id: str, record: JobRecord, memory: Memory) -> Plan:
         """A higher instance in place is left alone, a lower one is replaced."""
         ended = _ended(job_id, record)
@@ -306,13 +318,7 @@ class Hold(Action):
 
     def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Script]:
         """One list call a batch."""
-        found = batches(addresses(plans, self._expected))
-        return [hold_script(self.instance, marks, batch) for batch in found]
-
-    def _expected(self, record: JobRecord) -> str:
-        """The begin time that the plan was made for: the job's own one would be lost otherwise."""
-        own = record.eligible_time
-        return str(own) if isinstance(own, int) and own > self.now else COME
+        return [hold_script(self.instance, marks, batch) for batch in self._batches(plans)]
 
     def aim(self, before: JobRecord) -> Dict[str, Any]:
         """The instance is in place."""
@@ -344,6 +350,10 @@ class Release(Action):
         """The instance."""
         return self.instance
 
+    def expected(self, record: JobRecord) -> str:
+        """The begin time that carries the instance."""
+        return str(record.eligible_time)
+
     def plan(self, job_id: str, record: JobRecord, memory: Memory) -> Plan:
         """Only the instance that is named is lifted."""
         ended = _ended(job_id, record)
@@ -371,7 +381,7 @@ class Release(Action):
         return [
             release_script(begin, marks, batch)
             for begin, group in by_begin.items()
-            for batch in batches(addresses(group, lambda record: str(hold_time(self.instance))))
+            for batch in self._batches(group)
         ]
 
     def aim(self, before: JobRecord) -> Dict[str, Any]:
@@ -394,6 +404,10 @@ class Open(Action):
     name = "open"
     needs_bound = False
 
+    def expected(self, record: JobRecord) -> str:
+        """The priority, which is 0."""
+        return str(record.priority)
+
     def plan(self, job_id: str, record: JobRecord, memory: Memory) -> Plan:
         """No release is sent to a job that isn't held: it would reset its nice value."""
         ended = _ended(job_id, record)
@@ -407,8 +421,7 @@ class Open(Action):
 
     def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Script]:
         """One list call a batch."""
-        found = batches(addresses(plans, lambda record: "0"))
-        return [open_script(marks, batch) for batch in found]
+        return [open_script(marks, batch) for batch in self._batches(plans)]
 
     def aim(self, before: JobRecord) -> Dict[str, Any]:
         """The gate is open."""
@@ -437,6 +450,10 @@ class Requeue(Action):
     name = "requeue"
     #: ``requeue incomplete`` answers so for jobs that it leaves alone.
     believes_answer = False
+
+    def expected(self, record: JobRecord) -> str:
+        """The number of the execution that the plan was made for."""
+        return str(record.restarts)
 
     def plan(self, job_id: str, record: JobRecord, memory: Memory) -> Plan:
         """A completed job is never restarted, a pending one has nothing to be ended."""
@@ -501,9 +518,8 @@ class Requeue(Action):
         """A script of three calls for each job whose bit is off, list calls for the others."""
         ready = [plan for plan in plans if plan.before.requeue is Answer.YES]
         others = [plan for plan in plans if plan.before.requeue is not Answer.YES]
-        together = batches(addresses(ready, _restarts))
-        alone = [one for plan in others for one in addresses([plan], _restarts)]
-        return [requeue_only_script(marks, batch) for batch in together] + [
+        alone = [one for plan in others for one in addresses([plan], self.expected)]
+        return [requeue_only_script(marks, batch) for batch in self._batches(ready)] + [
             requeue_script(marks, one) for one in alone
         ]
 
@@ -519,10 +535,6 @@ class Requeue(Action):
         """One restart more."""
         before = plan.before.restarts
         return {"restarts": before + 1 if isinstance(before, int) else UNKNOWN}
-
-
-def _restarts(record: JobRecord) -> str:
-    return str(record.restarts)
 
 
 @dataclass(frozen=True)
@@ -548,7 +560,7 @@ class Restore(Action):
 
     def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Script]:
         """One list call a batch."""
-        return [restore_script(batch) for batch in batches(addresses(plans, lambda record: ""))]
+        return [restore_script(batch) for batch in self._batches(plans)]
 
     def aim(self, before: JobRecord) -> Dict[str, Any]:
         """The bit is off."""

@@ -55,11 +55,11 @@ ENDED = (
 ).split()
 
 
-def record(job_id: str = "5", **values: object) -> JobRecord:
+def record(job_id: str = "5", /, **values: Any) -> JobRecord:
     return fakes.read(fakes.job(job_id, **{key: str(value) for key, value in values.items()}))
 
 
-def planned(action: Action, memory: Memory | None = None, **values: object) -> Plan:
+def planned(action: Action, memory: Memory | None = None, **values: Any) -> Plan:
     return action.plan("5", record(**values), memory or Memory())
 
 
@@ -84,7 +84,9 @@ EVERY: list[Action] = [
 @pytest.mark.parametrize("state", ENDED)
 @pytest.mark.parametrize("action", EVERY, ids=lambda action: action.name)
 def test_what_has_ended_is_left_alone(action: Action, state: str) -> None:
-    values = {"State": state, "EligibleTime": HOLD_BASE + 7, "PriorityLong": 0}
+    values: dict[str, Any] = {
+        "State": state, "EligibleTime": HOLD_BASE + 7, "PriorityLong": 0,
+    }  # fmt: skip
     plan = planned(action, Memory(bit_set=True), **values)
     assert of(plan) == (Outcome.REJECTED, FIN)
     assert state in plan.reason
@@ -112,14 +114,14 @@ HELD = {
 
 @pytest.mark.parametrize("placed", HELD)
 def test_instances(placed: int) -> None:
-    values = {"EligibleTime": HOLD_BASE + placed}
+    values: dict[str, Any] = {"EligibleTime": HOLD_BASE + placed}
     assert (planned(HOLD, **values).outcome, planned(RELEASE, **values).outcome) == HELD[placed]
 
 
 @pytest.mark.parametrize(
     "eligible", ["N/A", NOW - 5, NOW + 5, HOLD_BASE, HOLD_BASE - 1, HOLD_BASE + MAX_INSTANCE + 1]
 )
-def test_no_instance(eligible: object) -> None:
+def test_no_instance(eligible: Any) -> None:
     assert planned(HOLD, EligibleTime=eligible).outcome is None
     assert planned(RELEASE, EligibleTime=eligible).outcome is Outcome.UNCHANGED
 
@@ -130,7 +132,7 @@ def test_what_can_not_be_read_is_unknown() -> None:
     assert planned(Open(), State="NEW_STATE", PriorityLong=0).outcome is Outcome.UNKNOWN
     assert planned(Open(), PriorityLong="?").outcome is Outcome.UNKNOWN
     assert planned(Restore(True), Requeue="?").outcome is Outcome.UNKNOWN
-    running = {"State": "RUNNING", "StartTime": NOW - 5}
+    running: dict[str, Any] = {"State": "RUNNING", "StartTime": NOW - 5}
     assert planned(Requeue(0), **running, Requeue="?").outcome is Outcome.UNKNOWN
     assert planned(Requeue(0), **running, RestartCnt="?").outcome is Outcome.UNKNOWN
     no_start = planned(Requeue(started_before=NOW), State="RUNNING", StartTime="Unknown")
@@ -154,7 +156,7 @@ def test_begin_time_behind_a_hold() -> None:
 
 
 def test_gate() -> None:
-    held = {"PriorityLong": 0, "Reason": "JobHeldUser"}
+    held: dict[str, Any] = {"PriorityLong": 0, "Reason": "JobHeldUser"}
     assert planned(Open(), **held).outcome is None
     assert planned(Open(), PriorityLong=0, Reason="launch failed requeued held").outcome is None
     assert planned(Open(), State="SPECIAL_EXIT", **held).outcome is None
@@ -164,7 +166,7 @@ def test_gate() -> None:
         assert planned(Open(), State=state, PriorityLong=0).outcome is Outcome.UNCHANGED
 
 
-RUNS = {"State": "RUNNING", "StartTime": NOW - 100, "RestartCnt": 2, "Requeue": 0}
+RUNS: dict[str, Any] = {"State": "RUNNING", "StartTime": NOW - 100, "RestartCnt": 2, "Requeue": 0}
 
 
 @pytest.mark.parametrize(
@@ -303,7 +305,7 @@ def plans(*items: tuple[str, JobRecord], rows: int = 1) -> list[Plan]:
     return [Plan(name, one, None, "", rows=rows) for name, one in items]
 
 
-def task(array: int, number: int, own: int | None = None, **values: object) -> JobRecord:
+def task(array: int, number: int, own: int | None = None, **values: Any) -> JobRecord:
     """A task of an array, of its one record unless it has a number of its own."""
     return record(f"{array}_{number}", **{"JobID": own or array, **values})
 
@@ -424,7 +426,10 @@ def test_thousands_of_requeues_take_no_time() -> None:
 
 def test_a_release_groups_by_begin_time() -> None:
     begins = {"5": 0, "6": NOW + 60, "7": 0, "8": NOW + 60}
-    sent = [Plan(one, record(one), None, "", begin=begin) for one, begin in begins.items()]
+    sent = [
+        Plan(one, record(one, EligibleTime=HOLD_BASE + 7), None, "", begin=begin)
+        for one, begin in begins.items()
+    ]
     found = RELEASE.scripts(sent, MARKS)
     assert {one.arguments[0]: one.members for one in found} == {
         "StartTime=now": ("5", "7"),
