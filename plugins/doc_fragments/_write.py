@@ -66,8 +66,9 @@ attributes:
 notes:
   - "Outcomes: V(applied), the change is in effect. V(unchanged), it already was. V(rejected), slurmctld decided and changed nothing.
     V(not_found), slurmctld shows no such job. V(stale), another hold instance is in place, and nothing was changed. V(expired), the
-    deadline passed before the call was started. V(not_run), the command could not be started. V(not_applied), the change is not
-    there and can't land any more. V(unsupported), the cluster can't do it. V(unknown), nothing is known, and it may still land."
+    deadline passed before the call was started. V(not_run), the command could not be started, or was not, since the job changed right
+    before. V(not_applied), the change is not there and can't land any more. V(unsupported), the cluster can't do it. V(unknown),
+    nothing is known, and it may still land."
   - With O(jobs), the task fails when any outcome is neither V(applied) nor V(unchanged), after all jobs were handled. With O(select),
     V(rejected) and V(not_found) are reported and do not fail it, since jobs leave a selection at any time.
 """

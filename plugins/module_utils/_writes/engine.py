@@ -382,21 +382,21 @@ class Writer:
         ]
         if not left:
             return
-        restoring = {record.id_text for record in found.values()}
+        restores = self.order.action.name == "restore"
+        told = {record.id_text for record in found.values()} if restores else set()
         seen = self._look([one.job_id for one in left])
         off: Dict[str, Dict[str, str]] = {}
+        still = []
         for one in left:
             record = seen[one.job_id].record
             if seen[one.job_id].gone or (record is not None and record.requeue is Answer.NO):
                 off.setdefault(one.nonce, {})[one.job_id] = BIT_OFF
-            elif record is not None and record.requeue is Answer.YES:
-                if self.order.action.name == "restore" and one.job_id in restoring:
-                    continue
-                report.warnings.append(
-                    "A requeue of job %s was cut off, and its requeue bit is still set: run"
-                    " job_restore" % one.job_id
-                )
+            elif record is not None and record.requeue is Answer.YES and one.job_id not in told:
+                still.append(one.job_id)
         self._record(off)
+        if still:
+            what = "A requeue of %s left its requeue bit set: run job_restore" % _some(still)
+            report.warnings.append(what)
 
     def _settle(self, report: Report, wait: float) -> bool:
         """Read what is open until it is settled; whether there is no use in going on."""

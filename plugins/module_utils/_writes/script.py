@@ -91,14 +91,15 @@ shown() {
 found=" $(shown)"
 chosen= ordinals= ordinal=0
 while [ $# -ge 4 ]; do
-  ordinal=$((ordinal + 1)) seen=0
+  ordinal=$((ordinal + 1)) seen=0 want=$1=$3
+  if [ -n "$come" ] && [ "$3" != "$come" ] && [ "$3" -le "$now" ]; then want=$1=$come; fi
   case $found in
-    *" $1=$3 "*)
+    *" $want "*)
       seen=1
       if [ "$2" -gt 1 ]; then
         seen=0
         for one in $found; do
-          if [ "$one" = "$1=$3" ]; then seen=$((seen + 1)); fi
+          if [ "$one" = "$want" ]; then seen=$((seen + 1)); fi
         done
       fi
       ;;

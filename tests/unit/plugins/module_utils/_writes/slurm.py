@@ -340,6 +340,8 @@ class _Play:
         chosen, ordinals = [], []
         for place in range(0, len(rest), 4):
             number, rows, expected, text = rest[place : place + 4]
+            if come and expected.isdigit() and int(expected) <= self.slurm.clock.now:
+                expected = come
             if found.count((number, expected)) == int(rows):
                 chosen.append(text)
                 ordinals.append(str(place // 4 + 1))

@@ -514,6 +514,18 @@ def test_a_hold_over_a_begin_time(bench: Bench, value: object, sent: bool) -> No
     assert bool(done.writes) is sent
 
 
+@pytest.mark.parametrize(
+    ("value", "sent"), [("N/A", True), (NOW + 2, True), (NOW + 9, True), (NOW + 10, False)]
+)
+def test_a_begin_time_that_comes_meanwhile(bench: Bench, value: object, sent: bool) -> None:
+    """It was two seconds ahead when the plan was made, and is none any more."""
+    bench.clock(NOW + 9)
+    bench.shows(f"5={value}")
+    done = bench.run(scripts.hold_script(7, MARKS, [address("5", str(NOW + 2))]), NOW + 60)
+    assert bool(done.writes) is sent
+    assert frames(done) == [(1, 0 if sent else 76)]
+
+
 def test_the_shells_own_directory_is_no_value(bench: Bench) -> None:
     """A star in a row is not replaced by names of files."""
     bench.shows("5=* *=0")
