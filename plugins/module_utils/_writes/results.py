@@ -80,11 +80,10 @@ def judged(action: Action, plan: Plan, known: Known, seen: Seen) -> JobResult:
     """The result of a plan that was sent; UNKNOWN where nothing is proved yet."""
     if seen.record is not None and not same_job(plan.before, seen.record):
         seen = Seen(gone=True)
-    outcome, reason, failure = _Verdict(action, plan, known, seen).given()
+    verdict = _Verdict(action, plan, known, seen)
+    outcome, reason, failure = verdict.given()
     made = result(plan.job_id, outcome, reason, failure, known.message)
-    bit = known.bit_left
-    if bit is Answer.YES and seen.record is not None and seen.record.requeue is Answer.NO:
-        bit = Answer.NO  # it was seen to be off after the last call came back
+    bit = Answer.NO if known.bit_left is Answer.YES and verdict.bit_off() else known.bit_left
     made["changed"] = outcome is Outcome.APPLIED or bit is Answer.YES
     made["before"] = view(action, plan.before)
     made["after"] = None if seen.record is None else view(action, seen.record)
@@ -128,7 +127,7 @@ class _Verdict:
         if known.proof is Proof.REFUSED and known.outcome is not None:
             return known.outcome, known.message, known.failure
         effect = self._effect()
-        if known.bit_left is Answer.YES and known.outcome is not None:
+        if known.bit_left is Answer.YES and known.outcome is not None and not self.bit_off():
             over = "; the execution was ended" if effect is Answer.YES else ""
             return known.outcome, known.message + over, known.failure
         if known.proof is Proof.WITHHELD:
@@ -144,6 +143,10 @@ class _Verdict:
         reason = known.message or "it does not show, and nothing proves that it did not land"
         failure = FailureClass.UNCLASSIFIED if known.failure is none else known.failure
         return Outcome.UNKNOWN, reason, failure
+
+    def bit_off(self) -> bool:
+        """Whether the bit was seen to be off after the last call came back."""
+        return self.seen.record is not None and self.seen.record.requeue is Answer.NO
 
     def _effect(self) -> Answer:
         if self.seen.record is None:

@@ -875,6 +875,39 @@ def test_a_clear_that_is_refused_by_the_end_of_the_job(slurm: Slurm, host: Host)
     assert (made["outcome"], made["requeue_bit_left"]) == ("applied", "no")
 
 
+def test_a_bit_that_was_seen_off_right_afterwards(slurm: Slurm, host: Host) -> None:
+    slurm.add("5", **RUNS)
+
+    def late() -> None:
+        slurm.clock.sleep(60)
+        slurm._due.append((NOW + 60, lambda: slurm.job("5").update(Requeue="0") or None))
+
+    slurm.before_call[1] = late
+    made = host.task(Requeue(0), "5", ttl=30).results["5"]
+    assert (made["requeue_bit_left"], made["outcome"], made["changed"]) == ("no", "applied", True)
+
+
+def test_a_clear_that_was_not_answered(slurm: Slurm, host: Host) -> None:
+    """The execution is over; whether the bit is off stays open, for the next run too."""
+    slurm.add("5", **RUNS)
+    slurm.faults[2] = Call(1, "Unexpected message received for job 5\n", 100.0)
+    made = host.task(Requeue(0), "5", ttl=20, settle=False).results["5"]
+    assert (made["outcome"], made["requeue_bit_left"]) == ("applied", "unknown")
+    assert failed([made], by_name=True) == [made]
+    assert made["may_land_until"] == NOW + 20 + CALL_BOUND
+    assert outcomes(host.task(Restore(), "5", settle=False)) == {"5": "unknown"}
+    slurm.clock.sleep(110)
+    assert outcomes(host.task(Restore(), "5", ttl=600)) == {"5": "unchanged"}
+
+
+def test_a_clear_that_was_not_answered_is_settled(slurm: Slurm, host: Host) -> None:
+    slurm.add("5", **RUNS)
+    slurm.faults[2] = Call(1, "Unexpected message received for job 5\n", 100.0)
+    made = host.task(Requeue(0), "5", ttl=20).results["5"]
+    assert (made["outcome"], made["requeue_bit_left"]) == ("applied", "no")
+    assert (made["changed"], made["may_land_until"]) == (True, None)
+
+
 def test_many_requeues_at_once(slurm: Slurm, host: Host) -> None:
     for number in range(1, 41):
         slurm.add(str(number), **{**RUNS, "Requeue": str(number % 2)})

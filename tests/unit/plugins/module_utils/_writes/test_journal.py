@@ -500,6 +500,8 @@ def test_a_rewrite_while_another_waits(tmp_path: Path, monkeypatch: pytest.Monke
         waiting.wait(10)
         time.sleep(0.1)
         journal.compact(NOW)
+        with (folder / "journal.jsonl").open() as stream, pytest.raises(BlockingIOError):
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         journal.start([[entry("777", "mine")]])
         assert done == []
     thread.join(10)

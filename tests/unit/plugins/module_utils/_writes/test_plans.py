@@ -406,6 +406,8 @@ def test_batches_by_rows_and_by_text() -> None:
     huge = [Address("70_[1-90000]", 70, (), 90000), Address("5", 5, ("5",))]
     assert [len(batch) for batch in batches(huge)] == [1, 1]
     assert BATCH_ROWS < 90000
+    parts = [Address("70_1", 70, ("70_1",), 2), Address("70_2", 70, ("70_2",), 1)]
+    assert [len(batch) for batch in batches(parts)] == [1, 1]
     assert batches([]) == []
 
 

@@ -241,6 +241,12 @@ def test_one_foreign_line_leaves_nothing_certain() -> None:
     assert set(outcomes(Call.HOLD, text, *plain("5", "6")).values()) == {None}
 
 
+def test_a_plug_ins_words_about_one_id_leave_nothing_certain() -> None:
+    """They may be about any of them, and say anything."""
+    text = f"scontrol: error: not now for job 5\n{FIN} for job 6\n"
+    assert set(outcomes(Call.HOLD, text, *plain("5", "6")).values()) == {None}
+
+
 def test_messages_stay_short_in_long_lists() -> None:
     ids = [str(number) for number in range(100000, 101000)]
     text = "".join(f"{FIN} for job {one}\n" for one in ids[::2])

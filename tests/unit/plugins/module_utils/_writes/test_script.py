@@ -526,11 +526,15 @@ def test_a_begin_time_that_comes_meanwhile(bench: Bench, value: object, sent: bo
     assert frames(done) == [(1, 0 if sent else 76)]
 
 
-def test_the_shells_own_directory_is_no_value(bench: Bench) -> None:
-    """A star in a row is not replaced by names of files."""
-    bench.shows("5=* *=0")
-    done = bench.run(scripts.open_script(MARKS, [address("5", "bin")]))
-    assert done.writes == []
+def test_rows_are_no_patterns(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A star in a row is not replaced by the name of a file that looks like a row."""
+    (tmp_path / f"5{MARKS.separator}0{MARKS.end}").touch()
+    monkeypatch.chdir(tmp_path)
+    for rows in ("*=0", "?=0", "[5]=0", "5=?"):
+        bench.shows(rows)
+        assert bench.run(scripts.open_script(MARKS, [address("5", "0")])).writes == []
 
 
 def test_a_thousand_addresses(bench: Bench) -> None:
