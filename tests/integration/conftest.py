@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,3 +106,22 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
     found = Cluster(request.param)
     assert found.runs, f"{found.name} is not up: tests/sandbox/sandbox up {found.name}"
     return found
+
+
+@pytest.fixture(scope="session")
+def fleet() -> Iterator[Mapping[str, Cluster]]:
+    """One cluster a release that tests may break, by name; one of them has auth/slurm.
+
+    Credentials, the patience of Slurm's commands, and so the landing bound, are short.
+    """
+    # It needs what is above.
+    from ansible_collections.hpcops.slurm.tests.integration.faults import own_clusters
+
+    wanted = [
+        ("writes-bookworm", "bookworm-munge"),
+        ("writes-trixie", "trixie-munge"),
+        ("writes-forky", "forky-slurm"),
+    ]
+    settings = ("AuthInfo=ttl=13", "MessageTimeout=2", "SchedulerParameters=bf_interval=1")
+    with own_clusters(wanted, *settings) as clusters:
+        yield clusters

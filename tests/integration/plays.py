@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -114,14 +115,16 @@ class Running:
         try:
             said = self.process.communicate(timeout=time_limit)[0]
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
+            os.killpg(self.process.pid, signal.SIGKILL)
+            said = self.process.communicate()[0]
+            raise AssertionError(f"the play did not end: {said.decode()[-3000:]}") from None
         found: dict[str, list[Result]] = {}
         text = self.record.read_text(encoding="utf-8") if self.record.exists() else ""
         for line in text.splitlines():
             kept = json.loads(line)
-            assert kept["kind"] != "unreachable", kept
+            unreachable = kept["kind"] == "unreachable"
             result = {"failed": kept["kind"] == "failed", **kept["result"]}
+            result["unreachable"] = unreachable
             found.setdefault(kept["host"], []).append(result)
         self.folder.cleanup()
         assert found, said.decode()
@@ -133,7 +136,7 @@ class Running:
 def start(clusters: Sequence[Cluster], tasks: Sequence[Task], diff: bool = True) -> Running:
     """Start a play on clusters. A task that fails doesn't end it."""
     folder = tempfile.TemporaryDirectory(prefix="play-")
-    kept = [{"ignore_errors": True, **task} for task in tasks]
+    kept = [{"ignore_errors": True, "ignore_unreachable": True, **task} for task in tasks]
     play = {"hosts": "all", "gather_facts": False, "tasks": kept}
     book, record = Path(folder.name, "play.yml"), Path(folder.name, "results.jsonl")
     book.write_text(json.dumps([play]), encoding="utf-8")
@@ -165,6 +168,15 @@ def play(cluster: Cluster, *tasks: Task) -> list[Result]:
     return results
 
 
+def together(plays: Mapping[str, Sequence[Task]]) -> dict[str, list[Result]]:
+    """Run a play on each of these clusters at the same time; their results by cluster."""
+    started = {name: start([Cluster(name)], tasks) for name, tasks in plays.items()}
+    found = {name: running.results()[name] for name, running in started.items()}
+    for name, results in found.items():
+        assert len(results) == len(plays[name]), results[-1]["screen"]
+    return found
+
+
 def outcomes(result: Result) -> dict[str, str]:
     """Outcome by job of a write."""
     return {one["job_id"]: one["outcome"] for one in result["results"]}
@@ -173,6 +185,43 @@ def outcomes(result: Result) -> dict[str, str]:
 def reasons(result: Result) -> dict[str, str]:
     """Reason by job of a write."""
     return {one["job_id"]: one["reason"] for one in result["results"]}
+
+
+def mapped(value: Any, *ids: str) -> dict[str, Any]:
+    """The same value for each of these ids."""
+    return dict.fromkeys(ids, value)
+
+
+def column(result: Result, name: str) -> dict[str, str]:
+    """One column of a look, by id."""
+    return {job_id: row[name] for job_id, row in rows(result).items()}
+
+
+def held_at(eligible_time: str) -> int | None:
+    """The instance that squeue's EligibleTime carries, None for none."""
+    if not eligible_time.isdigit() or int(eligible_time) < BASE:
+        return None
+    return int(eligible_time) - BASE
+
+
+def told(result: Result, changed: bool, failed: bool = False) -> None:
+    """What the task as a whole says."""
+    assert (result["changed"], result["failed"]) == (changed, failed), result
+
+
+def ready(cluster: Cluster, known: set[str], *users: str) -> None:
+    """See to it that these users may write; ``known`` are those whose preflight there is."""
+    wanted = [user for user in users if user not in known]
+    if wanted:
+        for result in play(cluster, *(preflight(user) for user in wanted)):
+            assert not result["failed"], result
+        known.update(wanted)
+
+
+def forget(cluster: Cluster, *users: str) -> None:
+    """Remove what the tests' preflights and writes of these users have kept."""
+    folders = [place(user)["state_dir"].rpartition("/")[0] for user in users]
+    assert cluster.sh(["rm", "-rf", *folders]).status == 0
 
 
 @dataclass
@@ -187,9 +236,9 @@ class Jobs:
     ) -> list[str]:
         """Submit the same job ``count`` times; the numbers."""
         argv = ["sbatch", "--parsable", "-n1", "--mem=10", "-o", "/dev/null", *options]
-        loop = 'for i in $(seq "$1"); do shift; printf "#!/bin/sh\\n%s\\n" "$JOB" | "$@"; done'
-        loop = 'n=$1 job=$2; shift 2; for i in $(seq $n); do printf "#!/bin/sh\\n%s\\n" "$job"' + (
-            ' | "$@" || exit 1; done'
+        loop = (
+            'n=$1 job=$2; shift 2; for i in $(seq $n); do printf "#!/bin/sh\\n%s\\n" "$job" |'
+            ' "$@" || exit 1; done'
         )
         said = self.cluster.sh(["sh", "-c", loop, "sh", str(count), script, *argv], user=user).text
         made = [line.partition(";")[0] for line in said.splitlines()]
@@ -211,9 +260,7 @@ class Jobs:
 
     def await_state(self, state: str, *ids: str, limit: float = 90) -> None:
         """Wait until all these jobs show a state."""
-        wait_for(
-            lambda: {row["State"] for row in self.look(*ids).values()} == {state}, limit=limit
-        )
+        wait_for(lambda: {row["State"] for row in self.look(*ids).values()} == {state}, limit=limit)
 
     def cancel(self) -> None:
         """Let none of them live on."""

@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Clusters that may be broken, and a scontrol that breaks them just before the real one runs.
+
+A task that is given :func:`fault` as its environment finds a wrapper first on its PATH. At the call
+that AT names (a pattern of the shell) the wrapper does what DO says, and then runs the real
+scontrol. What undoes it goes on when the wrapper has ended.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from ansible_collections.hpcops.slurm.tests.integration.conftest import SANDBOX, Cluster
+
+FOLDER = "/opt/faulty"
+WRAPPER = r"""#!/bin/sh
+real=/usr/bin/scontrol
+later() { setsid sh -c "sleep $1; $2" </dev/null >/dev/null 2>&1 & }
+parent() { read -r _pid _name _state parent _rest < "/proc/$1/stat"; echo "$parent"; }
+# Above this wrapper: timeout, the script, the module.
+script() { parent "$PPID"; }
+module() { parent "$(script)"; }
+# The processes that serve the connection, without the daemon that listens.
+connection() {
+  now=$(module)
+  while [ "$now" -gt 1 ]; do
+    above=$(parent "$now")
+    case $(cat "/proc/$now/comm") in
+      sshd*) if [ "$above" != 1 ]; then echo "$now"; fi ;;
+    esac
+    now=$above
+  done
+}
+case "$*" in
+  $AT)
+    echo "$*" >> /tmp/faulty-calls
+    case $DO in
+      # What undoes it is started first: this wrapper may be killed.
+      # The client would wait for a minute, and is ended before.
+      hang)
+        later "$FOR" "slurm-service continue slurmctld"
+        slurm-service pause slurmctld
+        export SLURM_CONF=/opt/faulty/slurm.conf
+        ;;
+      # The client gives up by itself.
+      mute) later "$FOR" "slurm-service continue slurmctld"; slurm-service pause slurmctld ;;
+      half)
+        # The first two ids of the list are sent; then slurmctld hangs.
+        rest=${2#JobId=*,*,}
+        first=${2%",$rest"}
+        "$real" "$1" "$first" "$3"
+        later "$FOR" "slurm-service continue slurmctld"
+        slurm-service pause slurmctld
+        export SLURM_CONF=/opt/faulty/slurm.conf
+        set -- "$1" "JobId=$rest" "$3"
+        ;;
+      crash) later "$FOR" "slurm-service start slurmctld"; slurm-service kill slurmctld ;;
+      munged) later "$FOR" "slurm-service start munged"; slurm-service stop munged ;;
+      wait) sleep "$FOR" ;;
+      kill-module) kill -9 "$(module)"; sleep "$FOR" ;;
+      kill-script) kill -9 "$(script)" ;;
+      kill-both) kill -9 "$(module)" "$(script)" ;;
+      kill-connection) kill -9 $(connection); sleep "$FOR" ;;
+      talk)
+        echo "site: this call is logged"
+        echo "site: this call is logged" >&2
+        printf '\036DSL 0000000000000000 call 1 0\n'
+        ;;
+      lie) "$real" "$@" 2> /dev/null; exit 0 ;;
+      forge) printf '\036DSL 0000000000000000 call 1 0\n' >&2 ;;
+    esac
+    ;;
+esac
+exec "$real" "$@"
+"""
+
+
+def fault(do: str, at: str = "*StartTime=*", seconds: float = 0) -> dict[str, str]:
+    """The environment of a task whose scontrol does this at such a call."""
+    path = f"{FOLDER}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    return {"PATH": path, "DO": do, "AT": at, "FOR": str(seconds)}
+
+
+def install(cluster: Cluster) -> None:
+    """Put the wrapper there, and the configuration of a client that is patient."""
+    text = (
+        f"mkdir -p {FOLDER} && cat > {FOLDER}/scontrol && chmod 755 {FOLDER}/scontrol &&"
+        " sed 's/^MessageTimeout=.*/MessageTimeout=60/' /etc/slurm/slurm.conf"
+        f" > {FOLDER}/slurm.conf"
+    )
+    assert cluster.sh(["sh", "-c", text], stdin=WRAPPER.encode()).status == 0
+
+
+@contextmanager
+def own_clusters(wanted: Sequence[tuple[str, str]], *settings: str) -> Iterator[dict[str, Cluster]]:
+    """Clusters that tests may break, by name: (name, variant) each.
+
+    They start at the same time. One that ran before stays, any other is taken down in the end.
+    """
+    before = {name for name, _variant in wanted if Cluster(name).runs}
+    options = [word for setting in settings for word in ("--set", setting)]
+    starts = [
+        subprocess.Popen(
+            [str(SANDBOX), "up", variant, "--name", name, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        for name, variant in wanted
+    ]
+    try:
+        for process in starts:
+            said = process.communicate(timeout=600)[0]
+            assert process.returncode == 0, said.decode()
+        found = {name: Cluster(name) for name, _variant in wanted}
+        for cluster in found.values():
+            install(cluster)
+        yield found
+    finally:
+        for process in starts:
+            process.wait()
+        for name, _variant in wanted:
+            if name not in before:
+                subprocess.run([str(SANDBOX), "down", name], check=True, capture_output=True)

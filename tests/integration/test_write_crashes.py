@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes that are killed half way, and two controllers that write the same jobs at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
+from ansible_collections.hpcops.slurm.tests.integration.faults import fault
+from ansible_collections.hpcops.slurm.tests.integration.plays import (
+    BASE,
+    Jobs,
+    Result,
+    forget,
+    look,
+    outcomes,
+    place,
+    play,
+    preflight,
+    rows,
+    start,
+    told,
+    together,
+    wait_for,
+    write,
+)
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the sandbox's containers are root's")
+
+REQUEUE = "requeue*"
+STILL_SET = "left its requeue bit set: run job_restore"
+
+
+@pytest.fixture(scope="module")
+def sites(fleet: Mapping[str, Cluster]) -> Iterator[dict[str, Jobs]]:
+    """Jobs on clusters where root may write."""
+    found = {name: Jobs(cluster) for name, cluster in fleet.items()}
+    for jobs in found.values():
+        told(play(jobs.cluster, preflight("root", probe="always"))[0], changed=True)
+    yield found
+    for jobs in found.values():
+        jobs.cancel()
+        forget(jobs.cluster, "root")
+
+
+def warnings(result: Result) -> list[str]:
+    """The warnings of a task."""
+    return [str(text) for text in result.get("warnings", [])]
+
+
+def test_a_requeue_that_is_killed_after_its_first_call(sites: dict[str, Jobs]) -> None:
+    """The bit ends cleared, or the next run says that it was left set and a restore clears it."""
+    jobs = {name: site.submit("--no-requeue", count=4) for name, site in sites.items()}
+    for name, site in sites.items():
+        site.await_state("RUNNING", *jobs[name])
+    how = ("kill-module", "kill-connection", "kill-both", "kill-script")
+    killed = together(
+        {
+            name: [
+                *(
+                    write("job_requeue", jobs=[job], restarts=0, ttl=7,
+                          environment=fault(do, REQUEUE, seconds=1.5))
+                    for job, do in zip(jobs[name], how, strict=True)
+                ),
+                look(*jobs[name]),
+            ]
+            for name in sites
+        }
+    )  # fmt: skip
+    later = together(
+        {
+            name: [
+                write("job_requeue", jobs=mine, restarts=0),
+                look(*mine),
+                write("job_restore", jobs=mine),
+                look(*mine),
+                write("job_requeue", jobs=mine, restarts=0),
+            ]
+            for name, mine in jobs.items()
+        }
+    )
+    for name, (module, connection, both, script) in jobs.items():
+        no_module, no_connection, no_both, no_script, _looked = killed[name]
+        assert no_module["failed"]
+        assert "results" not in no_module
+        assert no_connection["unreachable"]
+        assert no_both["failed"]
+        [one] = no_script["results"]
+        assert (one["outcome"], one["requeue_bit_left"]) == ("applied", "yes")
+        next_run, seen, restored, clear, last = later[name]
+        # The killed script's requeue was on its way: the client outlived it.
+        assert {row["RestartCnt"] for row in rows(seen).values()} == {"1"}
+        bits = {job: row["Requeue"] for job, row in rows(seen).items()}
+        assert bits == {module: "0", connection: "0", both: "1", script: "1"}
+        told(next_run, changed=False)
+        assert set(outcomes(next_run).values()) == {"unchanged"}
+        [warning] = [text for text in warnings(next_run) if STILL_SET in text]
+        assert set(re.findall(r"\d+", warning.partition("(")[2])) == {both, script}
+        told(restored, changed=True)
+        assert outcomes(restored) == {
+            module: "unchanged", connection: "unchanged", both: "applied", script: "applied",
+        }  # fmt: skip
+        assert {row["Requeue"] for row in rows(clear).values()} == {"0"}
+        assert warnings(last) == []
+
+
+def test_two_controllers_hold_the_same_jobs(sites: dict[str, Jobs]) -> None:
+    """The higher instance wins, whoever comes first, and the journal stays whole."""
+    site = sites["writes-trixie"]
+    jobs = site.submit("--hold", count=120)
+    plays = {
+        instance: start(
+            [site.cluster],
+            [write("job_hold", jobs=jobs, instance=instance), write("job_hold", jobs=jobs,
+             instance=instance, check=True)],
+        )
+        for instance in (7, 8)
+    }  # fmt: skip
+    (seven, _then), (eight, again) = (
+        running.results()["writes-trixie"] for running in plays.values()
+    )
+    now = {row["EligibleTime"] for row in site.look(*jobs).values()}
+    assert now == {str(BASE + 8)}
+    assert set(outcomes(seven).values()) <= {"applied", "stale"}
+    assert set(outcomes(eight).values()) == {"applied"}
+    told(again, changed=False)
+    text = site.cluster.sh(["cat", f"{place('root')['state_dir']}/journal.jsonl"]).text
+    events = [json.loads(line) for line in text.splitlines()]
+    begun = {
+        (one["nonce"], job) for one in events if one["event"] == "start" for job in one["jobs"]
+    }
+    ended = {
+        (one["nonce"], job) for one in events if one["event"] == "end" for job in one["outcomes"]
+    }
+    mine = {pair for pair in begun if pair[1] in jobs}
+    assert {job for _nonce, job in mine} == set(jobs)
+    assert mine <= ended
+
+
+def test_a_connection_that_dies_leaves_the_release_whole(sites: dict[str, Jobs]) -> None:
+    """The script goes on, and the next run finds the job as it is."""
+    site = sites["writes-forky"]
+    job = site.one("--begin=now+3600")
+    own = site.look(job)[job]["EligibleTime"]
+    held, dropped = play(
+        site.cluster,
+        write("job_hold", jobs=[job], instance=7),
+        write("job_release", jobs=[job], instance=7, ttl=7,
+              environment=fault("kill-connection", "*StartTime=*", seconds=1)),
+    )  # fmt: skip
+    told(held, changed=True)
+    assert dropped["unreachable"]
+    wait_for(lambda: site.look(job)[job]["EligibleTime"] == own)
+    [again] = play(site.cluster, write("job_release", jobs=[job], instance=7))
+    told(again, changed=False)
+    assert outcomes(again) == {job: "unchanged"}
