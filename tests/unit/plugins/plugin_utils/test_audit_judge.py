@@ -238,7 +238,7 @@ def test_the_checks_are_those_of_the_preflight() -> None:
         preflight.controller([]),
         preflight.version(configuration),
         preflight.environment([]),
-        preflight.live_configuration(configuration),
+        preflight.live_configuration(configuration, None),
         clock.check(None, 5),
         *preflight.of_configuration(configuration, None, None),
     ]
