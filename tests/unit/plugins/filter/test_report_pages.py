@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
@@ -129,7 +130,7 @@ def test_the_fleets_markdown_has_whole_tables() -> None:
 
 
 def test_junit_maps_verdicts() -> None:
-    root = pages.ElementTree.fromstring(pages.page("junit.xml", REPORTS["noaccounting"]))
+    root = ElementTree.fromstring(pages.page("junit.xml", REPORTS["noaccounting"]))
     suite = root[0]
     cases = {one.get("name"): [part.tag for part in one] for one in suite}
     assert len(cases) == int(suite.get("tests") or 0) == len(REPORTS["noaccounting"]["findings"])
@@ -137,13 +138,13 @@ def test_junit_maps_verdicts() -> None:
     assert cases["accounting_store_flags"] == ["failure"]
     assert cases["accounting_reachable"] == ["system-out"]
     assert cases["auth_type"] == []
-    root = pages.ElementTree.fromstring(pages.page("junit.xml", REPORTS["gone"]))
+    root = ElementTree.fromstring(pages.page("junit.xml", REPORTS["gone"]))
     assert {part.tag for one in root[0] for part in one} == {"error"}
     assert root.get("errors") == "6"
 
 
 def test_junit_of_the_fleet_has_a_case_a_cluster() -> None:
-    root = pages.ElementTree.fromstring(pages.fleet_page("junit.xml", FLEET))
+    root = ElementTree.fromstring(pages.fleet_page("junit.xml", FLEET))
     cases = {one.get("name"): [part.tag for part in one] for one in root[0]}
     assert cases == {
         "sound": [],
