@@ -14,6 +14,11 @@ from hypothesis import strategies as st
 
 from ansible_collections.hpcops.slurm.plugins.callback import capability_table
 from ansible_collections.hpcops.slurm.plugins.filter.audit_judge import audit_judge
+from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.terminal import (
+    cluster_page,
+    fleet_page,
+    preflight_page,
+)
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.text import width_of
 from ansible_collections.hpcops.slurm.tests.unit.plugins.plugin_utils import samples
 
@@ -169,9 +174,9 @@ def test_any_text_keeps_the_width_and_moves_no_cursor(text: str, width: int) -> 
     fact["checks"] = [samples.check(text, "fail", text, text)]
     fact["probe"].update(user=text, host=text)
     for page in (
-        capability_table.preflight_page(text, fact, width),
-        capability_table.cluster_page(report(samples.answered(fact), text), width),
-        capability_table.fleet_page([report(samples.answered(fact), text)] * 3, width),
+        preflight_page(text, fact, width),
+        cluster_page(report(samples.answered(fact), text), width),
+        fleet_page([report(samples.answered(fact), text)] * 3, width),
     ):
         assert all(width_of(line) <= max(width, 41) for line in page)
         assert not [one for line in page for one in line if ord(one) < 32 or one in "\x7f\u202e"]
