@@ -27,6 +27,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
     FailureClass,
     Reply,
     SlurmError,
+    printable,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import UNKNOWN
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import parse_job_id
@@ -259,7 +260,7 @@ class HoldProbe:
     def survives(self) -> Optional[Support]:
         """The hold is there after the gate was opened, and the gate is open."""
         what = "the hold did not survive the gate's release"
-        return self._still(what) or self._gate_open("opening the held probe")
+        return self._still(what, _gate_open)
 
     def refuses_stale(self) -> Optional[Support]:
         """A release that names another instance is refused."""
@@ -297,23 +298,17 @@ class HoldProbe:
             return probed(Answer.NO, reason)
         return _unseen("%s; and yet it may be done" % reason)
 
-    def _still(self, what: str) -> Optional[Support]:
+    def _still(
+        self, what: str, also: Optional[Callable[[JobRecord], Optional[Support]]] = None
+    ) -> Optional[Support]:
+        """None when hold 1 is in place, and ``also`` finds nothing in the same row."""
         record, trouble = self._read()
         if record is None:
             return _unseen("%s: %s" % (what, trouble))
         if record.hold_instance == INSTANCE:
-            return None
+            return also(record) if also else None
         reason = "%s: EligibleTime is %s" % (what, record.eligible_time)
         return probed(Answer.NO, reason) if _unheld(record) is Answer.YES else _unseen(reason)
-
-    def _gate_open(self, what: str) -> Optional[Support]:
-        record, trouble = self._read()
-        if record is None:
-            return _unseen("%s: %s" % (what, trouble))
-        if record.gate is Answer.NO:
-            return None
-        reason = "%s: it is still held, %s" % (what, record.reason)
-        return probed(Answer.NO, reason) if record.gate is Answer.YES else _unseen(reason)
 
     def _read(self) -> Tuple[Optional[JobRecord], str]:
         """The living job, or why there is none to see."""
@@ -324,6 +319,14 @@ class HoldProbe:
         if record is not None and record.state.live is not Answer.YES:
             return None, "the probe's job has ended meanwhile, %s" % record.state.word
         return record, "slurmctld does not show the probe's job any more"
+
+
+def _gate_open(record: JobRecord) -> Optional[Support]:
+    """None when the gate is open."""
+    if record.gate is Answer.NO:
+        return None
+    reason = "opening the held probe: it is still held, %s" % printable(record.reason)
+    return probed(Answer.NO, reason) if record.gate is Answer.YES else _unseen(reason)
 
 
 def _unheld(record: JobRecord) -> Answer:

@@ -23,6 +23,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands imp
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
     FailureClass,
+    Reply,
     SlurmError,
     require_started,
 )
@@ -102,11 +103,11 @@ def test_the_callers_environment_is_the_default_and_is_not_changed(
 # Replies
 
 
-def run(*argv: str, limit: float = 30, text_in: str | None = None) -> commands.Reply:
+def run(*argv: str, limit: float = 30, text_in: str | None = None) -> Reply:
     return Commands(limit).run(*argv, text_in=text_in)
 
 
-def python(code: str, limit: float = 30, text_in: str | None = None) -> commands.Reply:
+def python(code: str, limit: float = 30, text_in: str | None = None) -> Reply:
     return run(sys.executable, "-c", code, limit=limit, text_in=text_in)
 
 

@@ -340,7 +340,7 @@ def test_slurm_conf_has_to_name_a_file(tmp_path: Path) -> None:
 
 KEYS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,30}", fullmatch=True)
 VALUES = st.text(
-    st.characters(blacklist_characters="\n", blacklist_categories=("Cs",)), max_size=60
+    st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=60
 ).map(str.strip)
 
 
