@@ -280,7 +280,7 @@ def histories_from(
 
 def _failed_read(reply: Reply) -> SlurmError:
     error = as_error(replace(reply, stdout=b"") if reply.timed_out else reply, "read accounting")
-    if reply.timed_out:  # sacct asks no controller
+    if error.failure is FailureClass.CONTROLLER_UNREACHABLE:  # sacct asks slurmdbd alone
         error.failure = FailureClass.ACCOUNTING_UNREACHABLE
         error.remedy = REMEDIES[error.failure]
     error.reply = shortened(reply)

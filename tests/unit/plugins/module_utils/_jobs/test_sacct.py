@@ -317,8 +317,9 @@ def test_complaints_are_kept() -> None:
     assert (history.executions, history.live) == ((), Answer.UNKNOWN)
 
 
-def test_our_own_time_limit() -> None:
-    run = fakes.replying(124, "12~x", "", timed_out=True)
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_time_limit(ours: bool) -> None:
+    run = fakes.replying(124, "12~x" if ours else "", "", timed_out=ours)
     error = failure_of(run, ["12"])
     assert error.failure is FailureClass.ACCOUNTING_UNREACHABLE
     assert error.retry is Answer.YES
