@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -39,9 +40,9 @@ SETTINGS = {
 PING = "Slurmctld(primary) at ctl1 is UP\n"
 
 
-def listing(ping: str = PING, as_of: str = str(AS_OF), **changed: str | None) -> str:
+def listing(changed: Mapping[str, str | None], ping: str = PING) -> str:
     """The output of scontrol show config; a setting that is None has no line."""
-    lines = [f"Configuration data as of {as_of}"]
+    lines = [f"Configuration data as of {AS_OF}"]
     for key, value in {**SETTINGS, **changed}.items():
         lines += [] if value is None else [f"{key:<23} = {value}"]
     return "\n".join(lines) + "\n\n" + ping
@@ -49,7 +50,7 @@ def listing(ping: str = PING, as_of: str = str(AS_OF), **changed: str | None) ->
 
 def configuration(**changed: str | None) -> Configuration:
     """A sound cluster's configuration, with some settings changed."""
-    return parse_configuration(listing(**changed))
+    return parse_configuration(listing(changed))
 
 
 def spec(*path: str, **filled: str) -> str:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import stat
@@ -13,9 +14,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -23,7 +25,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import Answer
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight import cache as cache_module
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.cache import (
     LARGEST_FILE,
     LARGEST_NUMBER,
@@ -46,7 +47,7 @@ KEY = identity(configuration(), "root", "ctl1")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 
 
-def answers(ran_at: int = NOW, **key: str) -> Answers:
+def answers(ran_at: int = NOW, key: Mapping[str, str] = MappingProxyType({})) -> Answers:
     return Answers(
         key={**KEY, **key},
         ran_at=ran_at,
@@ -71,9 +72,9 @@ def stored(path: Path) -> Path:
     return path
 
 
-def find(path: Path, now: float = NOW, age: int = 3600, **key: str) -> tuple[Answers | None, Cache]:
+def find(path: Path, now: float = NOW) -> tuple[Answers | None, Cache]:
     cache = Cache(str(path))
-    return cache.find({**KEY, **key}, now, age), cache
+    return cache.find(KEY, now, 3600), cache
 
 
 # Whose, and how old
@@ -96,15 +97,15 @@ def test_age(stored: Path, age: int, usable: bool) -> None:
 
 @pytest.mark.parametrize("name", sorted(KEY))
 def test_an_answer_of_another_identity_is_not_ours(stored: Path, name: str) -> None:
-    assert find(stored, **{name: "another"})[0] is None
-    assert find(stored, **{name: "unknown"})[0] is None
+    for value in ("another", "unknown"):
+        assert Cache(str(stored)).find({**KEY, name: value}, NOW, 3600) is None
 
 
 def test_a_setting_that_was_not_read_makes_every_answer_unusable(path: Path) -> None:
     for changed in ({"AuthInfo": None}, {"AuthType": "Unknown"}):
         key = identity(configuration(**changed), "root", "ctl1")
         assert "unknown" in key.values()
-        Cache(str(path)).store(answers(**key))
+        Cache(str(path)).store(answers(key=key))
         assert Cache(str(path)).find(key, NOW, 3600) is None
 
 
@@ -164,7 +165,7 @@ def test_the_newest_of_several_counts(path: Path) -> None:
 def test_others_answers_are_kept_up_to_a_number(path: Path) -> None:
     cache = Cache(str(path))
     for number in range(LARGEST_NUMBER + 3):
-        cache.store(answers(NOW + number, user=f"user{number}"))
+        cache.store(answers(NOW + number, key={"user": f"user{number}"}))
     kept = [one["key"]["user"] for one in json.loads(path.read_text())["probes"]]
     assert kept == [f"user{number}" for number in range(LARGEST_NUMBER + 2, 2, -1)]
 
@@ -421,7 +422,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.cache impo
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._preflight import test_cache
 for number in range(20):
     cache = Cache(sys.argv[1])
-    cache.store(test_cache.answers(test_cache.NOW + number, user=sys.argv[2]))
+    cache.store(test_cache.answers(test_cache.NOW + number, key={"user": sys.argv[2]}))
     assert cache.warnings == [], cache.warnings
 """
 
@@ -556,7 +557,7 @@ def test_a_file_system_without_locks_is_not_waited_for(
         del arguments
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(cache_module.fcntl, "flock", fail)
+    monkeypatch.setattr(fcntl, "flock", fail)
     begun = time.monotonic()
     held, why = Lock(str(path)).take(10)
     assert (held, time.monotonic() - begun < 2) == (False, True)

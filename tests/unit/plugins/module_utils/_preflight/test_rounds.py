@@ -49,7 +49,8 @@ def test_rounds_go_on_until_the_module_has_finished() -> None:
 
 
 def test_a_module_that_ended_early_ends_the_rounds() -> None:
-    for nothing in (None, {}):
+    for empty in (True, False):
+        nothing: dict[str, Any] | None = {} if empty else None
         exchange = Exchange()
         exchange.take(nothing, 1000.0, 1001.0)
         assert (exchange.finished, exchange.waiting) == (True, False)
