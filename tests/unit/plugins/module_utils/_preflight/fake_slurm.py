@@ -126,7 +126,8 @@ class FakeSlurm:
 
     def _scontrol(self, argv: tuple[str, ...]) -> Reply:
         if argv[1:] == ("show", "config"):
-            return Reply(argv, 0, listing(self.settings, self.ping).encode(), b"")
+            text = listing(self.settings, self.ping).encode("utf-8", "surrogateescape")
+            return Reply(argv, 0, text, b"")
         if argv[1:] == ("ping",):
             return Reply(argv, 0 if "UP" in self.ping else 1, self.ping.encode(), b"")
         if argv[1] == "update":

@@ -30,7 +30,7 @@ def looks(draw: st.DrawFn, true: float, host: float, start: float) -> Skew:
     ``true`` is controller minus slurmctld, ``host`` controller minus host, ``start`` when the
     module is sent on the controller's clock.
     """
-    way = [draw(TRANSIT) for _ in range(6)]
+    way = [draw(TRANSIT) for _time in range(6)]
     began = start + way[0]  # the module begins on the host
     asked = began + way[1]
     read = asked + way[2]  # slurmctld looks at its clock

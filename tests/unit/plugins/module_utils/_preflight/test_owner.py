@@ -71,7 +71,7 @@ def test_a_process_that_ended_does_not_live() -> None:
     assert found.lives("ctl1") is Answer.YES
     child.kill()
     # Not waited for yet: what is left of it is no life.
-    for _ in range(50):
+    for _time in range(50):
         if found.lives("ctl1") is Answer.NO:
             break
         time.sleep(0.05)
