@@ -195,7 +195,7 @@ def test_extra_fields(jobs: Jobs) -> None:
 
 
 def test_gate_and_hold_are_apart(jobs: Jobs) -> None:
-    user, admin, both = (jobs.submit() for _ in range(3))
+    user, admin, both = (jobs.submit() for _time in range(3))
     jobs.scontrol("hold", admin)
     jobs.scontrol("update", f"JobId={both}", "StartTime=" + encode_hold(999999999))
     begin = jobs.submit("--begin=now+3600", gate=False)

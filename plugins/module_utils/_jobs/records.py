@@ -296,7 +296,7 @@ class RecordIndex:
             self._add(record)
 
     def _add(self, record: JobRecord) -> None:
-        for job in {record.job_id, record.array_job_id, record.het_job_id}:
+        for job in dict.fromkeys((record.job_id, record.array_job_id, record.het_job_id)):
             if job is not None:
                 self._jobs.setdefault(job, []).append(record)
         if record.array_job_id is not None and record.array_task_id is not None:

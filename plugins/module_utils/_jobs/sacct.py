@@ -266,7 +266,7 @@ def histories_from(
         raise
     by_number: Dict[int, List[Execution]] = {}
     for execution in executions:
-        for number in {execution.job_id, execution.id.job or 0}:
+        for number in dict.fromkeys((execution.job_id, execution.id.job or 0)):
             by_number.setdefault(number, []).append(execution)
     return {
         job_id.text: History(

@@ -38,7 +38,7 @@ def _environment() -> jinja2.Environment:
     )
     made.filters["hpcops.slurm.report_text"] = report_text
     made.filters["regex_replace"] = lambda value, old, new: re.sub(old, new, value)
-    made.filters["ansible.builtin.to_nice_json"] = lambda value, **how: json.dumps(value, **how)
+    made.filters["ansible.builtin.to_nice_json"] = json.dumps
     return made
 
 

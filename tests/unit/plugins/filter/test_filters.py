@@ -49,7 +49,7 @@ def test_policy_errors() -> None:
 def test_judge() -> None:
     report = judged(samples.answered(samples.sound_fact()))
     assert report["verdict"] == "pass"
-    assert type(report["verdict"]) is str
+    assert report["verdict"].__class__ is str
     assert report["findings_since"] == NOW
 
 

@@ -284,8 +284,8 @@ def check_every_format(text: str) -> None:
     document = pages.page("md", hostile)
     assert pages.markdown_shape(document) == pages.markdown_shape(pages.page("md", plain))
 
-    labels = [one for _, one, _ in pages.prometheus_samples(pages.page("prom", hostile))]
-    plainly = [one for _, one, _ in pages.prometheus_samples(pages.page("prom", plain))]
+    labels = [one for _name, one, _value in pages.prometheus_samples(pages.page("prom", hostile))]
+    plainly = [one for _name, one, _value in pages.prometheus_samples(pages.page("prom", plain))]
     assert [list(one) for one in labels] == [list(one) for one in plainly]
     assert {one["host"] for one in labels} == {shown}
 

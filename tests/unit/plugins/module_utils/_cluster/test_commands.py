@@ -194,7 +194,7 @@ def test_limit_ends_the_command_and_its_children() -> None:
 
 def ended(process: int) -> bool:
     """Whether a process is gone, or only waits for its new parent, within seconds."""
-    for _ in range(50):
+    for _time in range(50):
         try:
             if ") Z " in Path(f"/proc/{process}/stat").read_text():
                 return True

@@ -235,7 +235,7 @@ def test_a_long_line_costs_no_long_time() -> None:
     assert classify(made) is FailureClass.UNCLASSIFIED
 
 
-@pytest.mark.parametrize("kind", [kind for _, kind in SENTENCES])
+@pytest.mark.parametrize("kind", [kind for _text, kind in SENTENCES])
 def test_every_kind_that_is_known_says_what_to_do(kind: FailureClass) -> None:
     assert kind in REMEDIES or kind in (FailureClass.JOB_UNKNOWN, FailureClass.JOB_FINISHED)
     assert all(kind in REMEDIES for kind in PASSING)
