@@ -107,7 +107,8 @@ class Commands:
         argv = (program,) + arguments
         limit = self.time_limit if time_limit is None else time_limit
         try:
-            process = subprocess.Popen(
+            # run_command of AnsibleModule can neither limit the time nor unset a variable.
+            process = subprocess.Popen(  # pylint: disable=ansible-bad-function
                 argv,
                 stdin=subprocess.PIPE if text_in is not None else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
