@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import sys
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import printable
@@ -40,7 +41,8 @@ def readable_options() -> Iterator[None]:
         yield
     except (OverflowError, UnicodeError) as error:
         text = "An option has a value that can't be read: %s" % printable(str(error))
-        print(json.dumps({"failed": True, "msg": text}))
+        # There is no module yet that could say so.
+        sys.stdout.write(json.dumps({"failed": True, "msg": text}) + "\n")
         raise SystemExit(1) from None
 
 

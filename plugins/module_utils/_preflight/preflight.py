@@ -123,7 +123,8 @@ class Preflight:
             seen = self._without_probing(configuration) or self._start(configuration)
             if seen is not None:
                 return self._end(configuration, seen)
-        assert self.started is not None
+        if self.started is None:
+            raise AssertionError("a round that has not ended has a probe")
         return self._go_on(configuration, self.started)
 
     def _configuration(self) -> Configuration:

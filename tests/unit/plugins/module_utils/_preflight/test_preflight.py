@@ -297,7 +297,7 @@ def test_reading_only_takes_cached_answers(
 
 @pytest.mark.parametrize("mode", ["auto", "always"])
 def test_check_mode_predicts_what_the_run_says(host: Host, mode: str) -> None:
-    for _ in range(2):
+    for _time in range(2):
         predicted = host.preflight(mode, check=True).last.changed
         assert host.preflight(mode).last.changed is predicted
 
@@ -392,7 +392,7 @@ def test_a_hold_that_was_not_seen_is_not_kept(host: Host) -> None:
 def test_a_hold_that_was_refused_is_kept(host: Host) -> None:
     host.slurm.fail["scontrol", 2] = error("Unspecified error for job 41\n")
     reason = spec("hold", "placing") + " Unspecified error for job 41"
-    for _ in range(2):
+    for _time in range(2):
         assert host.preflight().support("Hold") == ("no", reason)
     assert len(host.slurm.of("sbatch")) == 1
 
