@@ -19,8 +19,9 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.clock impo
     skew,
 )
 
-#: Seconds that one round may wait for sacct.
-ROUND = 6.0
+#: Seconds that a round may wait for sacct. The first one waits for nothing: another has to follow
+#: for the clock's sake, and whoever watches is told at once.
+FIRST_ROUND, ROUND = 0.0, 6.0
 
 
 @dataclass(frozen=True)
@@ -51,17 +52,18 @@ class Exchange:
 
     def __init__(self) -> None:
         self.finished = False
+        self._wait = FIRST_ROUND
         self._part: Dict[str, Any] = {}
         self._skew: Optional[Skew] = None
 
     def message(self) -> Dict[str, Any]:
         """The hidden option of the next round."""
         ends: Optional[List[float]] = [self._skew.low, self._skew.high] if self._skew else None
-        return {"state": self._part.get("state"), "skew": ends, "wait": ROUND}
+        return {"state": self._part.get("state"), "skew": ends, "wait": self._wait}
 
     def take(self, part: Optional[Dict[str, Any]], sent: float, received: float) -> None:
         """Read what a round left over; without anything, the module has ended early."""
-        self._part = part or {}
+        self._part, self._wait = part or {}, ROUND
         self.finished = self._part.get("finished", True)
         clock = self._part.get("clock")
         if clock:

@@ -13,7 +13,10 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.hpcops.slurm.plugins.action import preflight
 from ansible_collections.hpcops.slurm.plugins.action.preflight import ActionModule
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds import ROUND
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds import (
+    FIRST_ROUND,
+    ROUND,
+)
 
 CLOCK = {"as_of": 1000, "began": 5.0, "asked": 5.0, "answered": 5.0, "ended": 5.0}
 
@@ -73,7 +76,7 @@ def test_one_round(act: Any) -> None:
     checks = result["ansible_facts"]["slurm_preflight"]["checks"]
     assert [one["verdict"] for one in checks] == ["unknown", "pass"]
     assert remote.asked == [
-        {"probe": "never", "_round": {"state": None, "skew": None, "wait": ROUND}}
+        {"probe": "never", "_round": {"state": None, "skew": None, "wait": FIRST_ROUND}}
     ]
     assert remote.shown == []
 
@@ -89,6 +92,7 @@ def test_rounds_with_progress(act: Any) -> None:
     result = act(remote)
     assert result["changed"] is True
     assert [one["_round"]["state"] for one in remote.asked] == [None] + [{"job_id": "41"}] * 3
+    assert [one["_round"]["wait"] for one in remote.asked] == [FIRST_ROUND] + [ROUND] * 3
     assert [one["_round"]["skew"] is None for one in remote.asked] == [True, False, False, False]
     text = "[alpha] preflight: probe job 41 is cancelled, waiting for its row in sacct: "
     assert remote.shown == [text + "4 s of 60 s", text + "12 s of 60 s"]
