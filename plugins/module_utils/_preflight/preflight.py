@@ -107,7 +107,7 @@ class Preflight:
         self.commands, self.request, self.message = commands, request, message
         self.run = commands.run
         self.cache = Cache(request.cache_path)
-        self.began = time.monotonic()
+        self.began, self.wall = time.monotonic(), time.time()
         self.clock: Optional[clock.Sample] = None
         self.error: Optional[SlurmError] = None
         self.started = _started(message.state)
@@ -137,8 +137,9 @@ class Preflight:
             return Configuration(None)
         if configuration.as_of is not None:
             # ended: filled in when the round ends
-            answered = time.monotonic()
-            self.clock = clock.Sample(configuration.as_of, self.began, asked, answered, 0.0)
+            self.clock = clock.Sample(
+                configuration.as_of, self.wall, self.began, asked, time.monotonic(), 0.0
+            )
         return configuration
 
     def _without_probing(self, configuration: Configuration) -> Optional[Probed]:

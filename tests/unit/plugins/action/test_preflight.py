@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +19,8 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds imp
     ROUND,
 )
 
-CLOCK = {"as_of": 1000, "began": 5.0, "asked": 5.0, "answered": 5.0, "ended": 5.0}
+STEADY = dict.fromkeys(("began", "asked", "answered", "ended"), 5.0)
+CLOCK = {"as_of": 1000, "wall": 1796000000.0, **STEADY}
 
 
 class Remote:
@@ -28,24 +30,37 @@ class Remote:
         self.answers = list(answers)
         self.asked: list[dict[str, Any]] = []
         self.shown: list[str] = []
+        self.commands: list[str] = []
+        self.clock = "1796000000.5\n"
 
     def execute(self, *_: Any, module_args: dict[str, Any], **more: Any) -> dict[str, Any]:
         del more
         self.asked.append(module_args)
         return self.answers.pop(0)
 
+    def low_level(self, command: str, **more: Any) -> dict[str, Any]:
+        del more
+        self.commands.append(command)
+        return {"stdout": self.clock, "rc": 0}
+
 
 @pytest.fixture
 def act(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs the plugin against a remote side."""
 
-    def run(remote: Remote, **args: Any) -> dict[str, Any]:
+    def run(remote: Remote, times: Sequence[float] = (), **args: Any) -> dict[str, Any]:
+        clock = iter(times)
         monkeypatch.setattr(
             ActionBase, "_execute_module", lambda self, **more: remote.execute(**more)
         )
+        monkeypatch.setattr(
+            ActionBase,
+            "_low_level_execute_command",
+            lambda self, command, **more: remote.low_level(command, **more),
+        )
         monkeypatch.setattr(ActionBase, "run", lambda self, tmp=None, task_vars=None: {})
         monkeypatch.setattr(preflight.display, "display", remote.shown.append)
-        monkeypatch.setattr(time, "time", lambda: 1000.5)
+        monkeypatch.setattr(time, "time", lambda: next(clock, 1000.5))
         plugin = ActionModule.__new__(ActionModule)
         monkeypatch.setattr(plugin, "_task", SimpleNamespace(args=args), raising=False)
         return plugin.run(task_vars={"inventory_hostname": "alpha"})
@@ -78,7 +93,7 @@ def test_one_round(act: Any) -> None:
     assert remote.asked == [
         {"probe": "never", "_round": {"state": None, "skew": None, "wait": FIRST_ROUND}}
     ]
-    assert remote.shown == []
+    assert (remote.shown, remote.commands) == ([], [])
 
 
 def test_rounds_with_progress(act: Any) -> None:
@@ -96,6 +111,28 @@ def test_rounds_with_progress(act: Any) -> None:
     assert [one["_round"]["skew"] is None for one in remote.asked] == [True, False, False, False]
     text = "[alpha] preflight: probe job 41 is cancelled, waiting for its row in sacct: "
     assert remote.shown == [text + "4 s of 60 s", text + "12 s of 60 s"]
+
+
+def test_the_hosts_clock_is_looked_at_once_a_round(act: Any) -> None:
+    remote = Remote(
+        {"round": part(False, waiting=False)},
+        {"round": part(True), "ansible_facts": facts("clock_skew")},
+    )
+    act(remote)
+    assert remote.commands == ["date +%s.%N"]
+    assert remote.asked[1]["_round"]["skew"] == [-0.5, 0.0]
+
+
+@pytest.mark.parametrize(("clock", "looks"), [("1796000000.5\n", 1), ("+%s.%N: bad\n", 3)])
+def test_a_vague_skew_is_looked_into(
+    act: Any, monkeypatch: pytest.MonkeyPatch, clock: str, looks: int
+) -> None:
+    remote = Remote({"round": part(True), "ansible_facts": facts("clock_skew")})
+    remote.clock = clock
+    result = act(remote, times=[900.0, 1100.0])
+    assert len(remote.commands) == looks
+    verdict = result["ansible_facts"]["slurm_preflight"]["checks"][0]["verdict"]
+    assert verdict == ("pass" if looks == 1 else "unknown")
 
 
 def test_warnings_of_every_round_are_shown_once(act: Any) -> None:

@@ -14,7 +14,9 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.clock impo
     Sample,
     Skew,
     check,
+    host_offset,
     skew,
+    skew_by_host,
 )
 
 #: Seconds that a stretch of the way takes.
@@ -39,6 +41,7 @@ def looks(draw: st.DrawFn, true: float, host: float, start: float) -> Skew:
     received = ended + way[5]
     sample = Sample(
         as_of=math.floor(read - true),
+        wall=began - host,
         began=began - host,
         asked=asked - host,
         answered=answered - host,
@@ -71,6 +74,31 @@ def test_narrowing_keeps_the_true_skew(
         assert seen.low - EPSILON <= true <= seen.high + EPSILON
 
 
+@given(OFFSET, OFFSET, st.floats(-1e5, 1e5), st.lists(TRANSIT, min_size=6, max_size=6))
+@settings(deadline=None)
+def test_the_true_skew_is_inside_by_way_of_the_hosts_clock(
+    true: float, host: float, steady: float, way: list[float]
+) -> None:
+    """``steady``: what the host's steady clock lacks to its own clock."""
+    began = 1.8e9
+    asked, read, answered = began + way[0], began + way[0] + way[1], began + sum(way[:3])
+    sample = Sample(
+        as_of=math.floor(read - true),
+        wall=began - host,
+        began=began - host - steady,
+        asked=asked - host - steady,
+        answered=answered - host - steady,
+        ended=0.0,
+    )
+    sent = answered + 5
+    told = sent + way[3]
+    seen = skew_by_host(sample, host_offset(told - host, sent, told + way[4]))
+    assert seen.low - EPSILON <= true <= seen.high + EPSILON
+    # It is as wide as the journeys that were made, whatever the module's own took.
+    width = way[3] + way[4] + way[1] + way[2] + 1
+    assert abs((seen.high - seen.low) - width) < EPSILON
+
+
 @given(st.data(), st.floats(-300, 300), OFFSET, st.floats(0, 100))
 @settings(deadline=None)
 def test_no_verdict_claims_more_than_is_known(
@@ -94,7 +122,7 @@ def test_intervals_that_exclude_each_other_leave_the_newer_one() -> None:
 
 
 def test_steady_clock_that_stands_still_is_no_loss() -> None:
-    sample = Sample(as_of=1000, began=5.0, asked=5.0, answered=5.0, ended=5.0)
+    sample = Sample(as_of=1000, wall=7.0, began=5.0, asked=5.0, answered=5.0, ended=5.0)
     assert skew(sample, 1000.5, 1001.5) == Skew(-0.5, 1.5)
 
 

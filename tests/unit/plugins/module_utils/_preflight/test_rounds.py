@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.clock import Skew
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds import (
     ROUND,
@@ -16,7 +18,8 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds imp
 
 
 def clock(as_of: int) -> dict[str, float]:
-    return {"as_of": as_of, "began": 1.0, "asked": 1.0, "answered": 1.0, "ended": 1.0}
+    steady = {"began": 1.0, "asked": 1.0, "answered": 1.0, "ended": 1.0}
+    return {"as_of": as_of, "wall": 1796000000.0, **steady}
 
 
 def part(finished: bool, **more: Any) -> dict[str, Any]:
@@ -65,6 +68,40 @@ def test_skew_narrows_from_round_to_round() -> None:
     assert exchange.message()["skew"] == [-1.0, 10.0]
     exchange.take(part(True), 1000.5, 1001.0)
     assert exchange.message()["skew"] == [-0.5, 1.0]
+
+
+def test_the_hosts_clock_is_asked_for_while_it_helps() -> None:
+    exchange = Exchange()
+    assert exchange.unsure is False
+    exchange.take(part(False), 1000.0, 1001.0)
+    assert exchange.unsure is True  # the skew enters the landing bound
+    exchange.take(part(True), 1000.0, 1001.0)
+    assert exchange.unsure is False
+    busy = Exchange()
+    busy.take(part(True), 980.0, 1020.0)
+    assert busy.unsure is True
+    busy.hear_host("1796000000.250000000", 1000.5, 1001.0)
+    assert (busy.unsure, busy.message()["skew"]) == (False, [-0.75, 0.75])
+    none = Exchange()
+    none.take({"finished": False, "clock": None}, 980.0, 1020.0)
+    assert none.unsure is False
+
+
+@pytest.mark.parametrize(
+    "told", ["", "soon", "1796000000", "1796000000.N", "nan", "1e9.5", "1796000000.5 x", "9" * 400]
+)
+def test_what_is_no_clock_is_passed_by(told: str) -> None:
+    exchange = Exchange()
+    exchange.take(part(True), 980.0, 1020.0)
+    exchange.hear_host(told, 1000.5, 1001.0)
+    assert exchange.message()["skew"] == [-21.0, 20.0]
+
+
+def test_a_banner_before_the_clock_does_no_harm() -> None:
+    exchange = Exchange()
+    exchange.take(part(True), 980.0, 1020.0)
+    exchange.hear_host("Welcome\n1234567890.5", 1000.5, 1001.0)
+    assert exchange.message()["skew"] != [-21.0, 20.0]
 
 
 def test_the_clocks_check_is_put_in_its_place() -> None:
