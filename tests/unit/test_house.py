@@ -24,9 +24,16 @@ ROOMS = ["_cluster", "_jobs", "_writes", "_preflight"]
 STARTS_PROCESSES = ENGINE / "_cluster" / "commands.py"
 LONGEST_FUNCTION = 40
 
-MODULES = sorted(
-    path.stem for path in (PLUGINS / "modules").glob("*.py") if path.stem != "__init__"
-)
+
+def names(folder: str, ending: str = ".py") -> list[str]:
+    """What a folder of the checkout offers to users."""
+    return sorted(path.stem for path in (ROOT / folder).glob(f"*{ending}"))
+
+
+MODULES = names("plugins/modules")
+FILTERS = names("plugins/filter")
+CALLBACKS = names("plugins/callback")
+PLAYBOOKS = names("playbooks", ".yml")
 ROLES = sorted(path.name for path in (ROOT / "roles").glob("*/") if path.is_dir())
 
 
@@ -195,6 +202,6 @@ def test_every_file_names_its_licence() -> None:
     assert nameless == []
 
 
-@pytest.mark.parametrize("content", [*MODULES, *ROLES])
+@pytest.mark.parametrize("content", [*MODULES, *ROLES, *PLAYBOOKS, *FILTERS, *CALLBACKS])
 def test_readme_lists(content: str) -> None:
     assert f"`hpcops.slurm.{content}`" in (ROOT / "README.md").read_text(encoding="utf-8")
