@@ -202,6 +202,13 @@ def test_every_file_names_its_licence() -> None:
     assert nameless == []
 
 
+def test_archive_leaves_out_what_git_ignores() -> None:
+    lines = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    ignored = {line.strip("/") for line in lines if line.startswith("/")}
+    kept = set(load(ROOT / "galaxy.yml")["build_ignore"])
+    assert {name for name in ignored if not {name, name.split("/")[0]} & kept} == set()
+
+
 @pytest.mark.parametrize("content", [*MODULES, *ROLES, *PLAYBOOKS, *FILTERS, *CALLBACKS])
 def test_readme_lists(content: str) -> None:
     assert f"`hpcops.slurm.{content}`" in (ROOT / "README.md").read_text(encoding="utf-8")
