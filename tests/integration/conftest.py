@@ -65,14 +65,19 @@ class Cluster:
         return self.sh(["true"]).status != NOT_RUNNING
 
 
+def chosen_clusters() -> list[str]:
+    """The names of the clusters that the tests run on."""
+    asked = [
+        name for name in re.split(r"[\s,]+", os.environ.get("SLURM_TEST_CLUSTERS", "")) if name
+    ]
+    return asked or [name for name in _variants() if Cluster(name).runs]
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give each test that asks for a cluster the clusters there are."""
     if "cluster" not in metafunc.fixturenames:
         return
-    asked = [
-        name for name in re.split(r"[\s,]+", os.environ.get("SLURM_TEST_CLUSTERS", "")) if name
-    ]
-    names = asked or [name for name in _variants() if Cluster(name).runs]
+    names = chosen_clusters()
     none = pytest.mark.skip(reason="no cluster is up: tests/sandbox/sandbox up VARIANT")
     parameters = names or [pytest.param("", marks=none, id="no cluster")]
     metafunc.parametrize("cluster", parameters, indirect=True, scope="session")
