@@ -8,6 +8,7 @@ run. Without it, the tests run on every variant that is up, and are skipped wher
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -65,6 +66,7 @@ class Cluster:
         return self.sh(["true"]).status != NOT_RUNNING
 
 
+@functools.cache
 def chosen_clusters() -> list[str]:
     """The names of the clusters that the tests run on."""
     asked = [
