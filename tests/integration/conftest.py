@@ -81,7 +81,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     names = chosen_clusters()
     none = pytest.mark.skip(reason="no cluster is up: tests/sandbox/sandbox up VARIANT")
-    parameters = names or [pytest.param("", marks=none, id="no cluster")]
+    parameters: Sequence[object] = names or [pytest.param("", marks=none, id="no cluster")]
     metafunc.parametrize("cluster", parameters, indirect=True, scope="session")
 
 

@@ -132,12 +132,7 @@ def fleet(hosts: Sequence[str], reports: Mapping[str, object]) -> Fleet:
         capabilities=CAPABILITIES,
         clusters=clusters,
         probed=tuple(
-            FleetAnswer(
-                visible(host),
-                file_stem(host),
-                *_texts(one, "name", "support", "reason"),
-                required=bool(one.get("required")),
-            )
+            _answer(host, one)
             for host, report in known.items()
             for one in _list(report, "capabilities")
             if one.get("source") == "probed"
@@ -254,6 +249,12 @@ def _list(report: Data, key: str) -> list[Data]:
     if not isinstance(value, (list, tuple)):
         return []
     return [one for one in value if isinstance(one, Mapping)]
+
+
+def _answer(host: str, one: Data) -> FleetAnswer:
+    name, support, reason = _texts(one, "name", "support", "reason")
+    required = bool(one.get("required"))
+    return FleetAnswer(visible(host), file_stem(host), name, support, reason, required)
 
 
 def _texts(data: Data, *keys: str) -> tuple[str, ...]:
