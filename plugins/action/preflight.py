@@ -56,7 +56,7 @@ class ActionModule(ActionBase):
 
     def _compare_clocks(self, exchange: Exchange) -> None:
         """Look at the host's clock, a few times where the controller is busy."""
-        for _ in range(CLOCK_LOOKS):
+        for _time in range(CLOCK_LOOKS):
             if not exchange.unsure:
                 return
             sent = time.time()

@@ -98,13 +98,13 @@ class Story:
         result = self.operator(task) if operator else self[task]
         text = "\n".join(result.lines)
         parts = (part.partition("\n") for part in f"listing\n{text}".split("\n== "))
-        lines = {name: rest.split("\n") for name, _, rest in parts}
+        lines = {name: rest.split("\n") for name, _sign, rest in parts}
         return [line for line in lines[section] if line]
 
     def config(self, task: str = "before") -> dict[str, str]:
         """A raw listing as text, the keys' spelling Slurm's."""
         pairs = (line.partition("=") for line in self.truth(task, "listing") if "=" in line)
-        return {key.strip(): value.strip() for key, _, value in pairs}
+        return {key.strip(): value.strip() for key, _sign, value in pairs}
 
     def seconds(self, key: str) -> int:
         """A duration of the raw listing."""

@@ -181,6 +181,18 @@ def test_functions_are_short() -> None:
     assert long == []
 
 
+def test_no_name_is_a_bare_underscore() -> None:
+    """ansible-test's pylint refuses it, but needs minutes to say so."""
+    bare = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in tracked()
+        if path.suffix == ".py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Name) and node.id == "_" and isinstance(node.ctx, ast.Store)
+    ]
+    assert bare == []
+
+
 # Files
 
 
