@@ -115,7 +115,7 @@ def test_values_are_what_the_text_says(found: Result, text: list[str]) -> None:
             wrong = value != plain(shown)
         if wrong:
             different[key] = (value, shown)
-    explained = {
+    explained: dict[str, tuple[object, str]] = {
         "AccountingStorageUser": (None, "N/A"),  # another word for nothing set
         "CpuFreqDef": ("unknown", "Unknown"),  # Slurm's own word for what it does not know
         "JobContainerType": (None, "(null type)"),
