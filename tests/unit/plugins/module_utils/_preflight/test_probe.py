@@ -541,13 +541,22 @@ def test_a_forged_comment_ends_nobodys_job(slurm: FakeSlurm) -> None:
 
 @pytest.fixture
 def handlers() -> Iterator[dict[int, object]]:
-    """The handlers as they were, which have to be back after the test."""
-    before: dict[int, object] = {
-        number: signal.getsignal(number) for number in Interruptible.NUMBERS
-    }
-    yield before
+    """Handlers of our own, which have to be back after the test.
+
+    A test run in the background inherits ignored signals, and those stay ignored.
+    """
+    inherited = {number: signal.getsignal(number) for number in Interruptible.NUMBERS}
+
+    def unexpected(number: int, _frame: object) -> None:
+        raise AssertionError(f"signal {number} came outside")
+
+    for number in Interruptible.NUMBERS:
+        signal.signal(number, unexpected)
+    yield dict.fromkeys(Interruptible.NUMBERS, unexpected)
     after = {number: signal.getsignal(number) for number in Interruptible.NUMBERS}
-    assert after == before
+    for number, handler in inherited.items():
+        signal.signal(number, handler)
+    assert after == dict.fromkeys(Interruptible.NUMBERS, unexpected)
 
 
 STEPS = [
