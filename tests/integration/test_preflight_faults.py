@@ -644,7 +644,7 @@ class Killing:
         path = f"/tmp/slow:{USUAL_PATH}"
         more = {"environment": {"PATH": path}, "ignore_unreachable": True}
         run = start([self.faults.cluster.name], [preflight("killed", more, probe="always")])
-        _, error = killer.communicate(timeout=90)
+        _out, error = killer.communicate(timeout=90)
         assert killer.returncode == 0, error
         return run
 
@@ -776,10 +776,10 @@ def test_progress_is_shown_while_accounting_is_waited_for(faults: Faults) -> Non
         re.MULTILINE,
     )
     assert len(lines) >= 2, run.output
-    waited = [int(seconds) for seconds, _ in lines]
+    waited = [int(seconds) for seconds, _limit in lines]
     assert waited == sorted(waited)
     assert waited[-1] >= 4
-    assert {limit for _, limit in lines} == {"60"}
+    assert {limit for _seconds, limit in lines} == {"60"}
     assert result.support("AccountingHistory")[0] == "yes"
     assert result.support("Hold") == ("yes", "")
 
