@@ -177,7 +177,8 @@ class Preflight:
                 hold = probed(Answer.UNKNOWN, bound.reason, passing=True)
             elif not bound.known:
                 hold = probed(Answer.NO, bound.reason)
-            found = attempt(self.run, self.request.terms.place, configuration.as_of, hold)
+            place, end = self.request.terms.place, self.commands.end_running
+            found = attempt(self.run, place, configuration.as_of, hold, end)
         finally:
             lock.free()
         if isinstance(found, Started):

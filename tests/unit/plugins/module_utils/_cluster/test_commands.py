@@ -221,6 +221,19 @@ def test_a_process_that_left_its_session_does_not_hold_us(monkeypatch: pytest.Mo
     assert (reply.timed_out, reply.status, reply.out) == (True, 124, "on\n")
 
 
+def test_the_command_that_runs_can_be_ended_from_outside(tmp_path: Path) -> None:
+    made, note = Commands(30), tmp_path / "pid"
+    made.end_running()  # there is none
+    timer = threading.Timer(0.5, made.end_running)
+    timer.start()
+    reply = made.run("/bin/sh", "-c", f"sleep 60 & echo $! > {note}; wait")
+    timer.join()
+    assert (reply.status, reply.timed_out) == (137, False)
+    assert ended(int(note.read_text()))
+    made.end_running()
+    assert made.run("true").status == 0
+
+
 class Stop(BaseException):
     """What a signal handler raises here."""
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Commands
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import Answer, Reply
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.capabilities import (
     Support,
@@ -623,24 +625,39 @@ def test_a_signal_tells_what_is_left(slurm: FakeSlurm) -> None:
 
 
 @pytest.mark.usefixtures("handlers")
-def test_a_signal_while_a_real_command_runs(slurm: FakeSlurm) -> None:
-    """The handler raises out of a system call, as it does while scontrol hangs."""
+def test_a_signal_ends_the_command_that_runs(slurm: FakeSlurm) -> None:
+    """A real one, which hangs as scontrol does when slurmctld is silent."""
+    commands = Commands(30)
 
     def before(program: str, call: int) -> None:
         if (program, call) == ("scontrol", 1):
-            subprocess.Popen(["sh", "-c", f"sleep 0.3; kill -TERM {os.getpid()}"])
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
             begun = time.monotonic()
-            with subprocess.Popen(["sleep", "10"]) as hanging:
-                try:
-                    hanging.wait()
-                finally:
-                    hanging.kill()
+            assert commands.run("sleep", "20").status == 137
             assert time.monotonic() - begun < 10
 
     slurm.before = before
     with pytest.raises(Interrupted):
-        attempt(slurm, PLACE, AS_OF, None)
+        attempt(slurm, PLACE, AS_OF, None, commands.end_running)
     assert slurm.living == []
+    # What comes after the signal is what removes the job.
+    assert slurm.programs[-3:] == ["scontrol", "scancel", "squeue"]
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_signal_does_not_end_what_has_to_be_done(slurm: FakeSlurm) -> None:
+    """Neither a submission nor the removal."""
+    ended = []
+
+    def before(program: str, call: int) -> None:
+        if program in ("sbatch", "scancel"):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    slurm.before = before
+    with pytest.raises(Interrupted):
+        attempt(slurm, PLACE, AS_OF, None, lambda: ended.append(1))
+    assert ended == []
+    assert slurm.programs == ["squeue", "sbatch", "scancel", "squeue"]
 
 
 @pytest.mark.usefixtures("handlers")
