@@ -14,6 +14,9 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds imp
 
 display = Display()
 
+#: How often the host's clock is looked at, until the skew is known well enough.
+CLOCK_LOOKS = 3
+
 
 class ActionModule(ActionBase):
     """Runs the module in short rounds until the probe's answers are complete."""
@@ -38,6 +41,7 @@ class ActionModule(ActionBase):
                 task_vars=task_vars,
             )
             exchange.take(answer.pop("round", None), sent, time.time())
+            self._compare_clocks(exchange)
             # A round that is not the last has warnings as well.
             warnings += [text for text in answer.pop("warnings", []) if text not in warnings]
             if exchange.finished:
@@ -49,3 +53,15 @@ class ActionModule(ActionBase):
             answer["warnings"] = warnings
         result.update(answer)
         return result
+
+    def _compare_clocks(self, exchange: Exchange) -> None:
+        """Look at the host's clock, a few times where the controller is busy."""
+        for _time in range(CLOCK_LOOKS):
+            if not exchange.unsure:
+                return
+            sent = time.time()
+            # ansible-core leaves it without types
+            reply = self._low_level_execute_command("date +%s.%N")  # type: ignore[no-untyped-call, unused-ignore]
+            exchange.hear_host(str(reply.get("stdout", "")).strip(), sent, time.time())
+            if not exchange.finished:
+                return

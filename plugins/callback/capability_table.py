@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Callback: the capability tables on the terminal when a playbook ends."""
 
 from __future__ import annotations

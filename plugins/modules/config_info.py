@@ -101,6 +101,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.config impor
     require_source,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import (
+    readable_options,
     refused_options,
     slurm_options,
 )
@@ -108,7 +109,8 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=slurm_options(), supports_check_mode=True)
+    with readable_options():
+        module = AnsibleModule(argument_spec=slurm_options(), supports_check_mode=True)
     refused = refused_options(module.params)
     if refused:
         module.fail_json(msg=refused)

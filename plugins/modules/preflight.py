@@ -71,6 +71,10 @@ options:
     type: list
     elements: str
     default: [Resubmit, Escalate, Restart, Requeue, Hold]
+  _round:
+    description: What the action plugin tells the module from round to round. Not for use in a task.
+    type: dict
+    default: {}
 extends_documentation_fragment:
   - hpcops.slurm._attributes
   - hpcops.slurm._attributes.actiongroup_slurm
@@ -144,7 +148,9 @@ ansible_facts:
           sample: {name: alpha, version: 24.11.5, auth_type: auth/munge, auth_alternates: [], usable: "yes", degraded: "no",
                    controllers: [{role: primary, host: ctl1, up: "yes"}]}
         settings:
-          description: The live settings that the answers rest on, by Slurm's own names, typed as in M(hpcops.slurm.config_info). V(unknown) where there was no such line.
+          description:
+            - The live settings that the answers rest on, by Slurm's own names, typed as in M(hpcops.slurm.config_info).
+            - V(unknown) where there was no such line.
           type: dict
           returned: always
           sample: {AuthType: auth/munge, AuthInfo: null, MinJobAge: 300, AccountingStoreFlags: [job_comment]}
@@ -217,6 +223,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Commands
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import (
     LONGEST,
+    readable_options,
     refused_options,
     slurm_options,
 )
@@ -264,7 +271,7 @@ def user_and_home() -> Tuple[str, str]:
     try:
         who = pwd.getpwuid(os.geteuid())
     except KeyError:  # an id that no directory knows; Slurm takes the number
-        return str(os.geteuid()), os.path.expanduser("~")
+        return str(os.geteuid()), os.environ.get("HOME", "~")
     return who.pw_name, who.pw_dir
 
 
@@ -296,7 +303,8 @@ def request_from(module: AnsibleModule) -> Request:
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=options(), supports_check_mode=True)
+    with readable_options():
+        module = AnsibleModule(argument_spec=options(), supports_check_mode=True)
     require_usable(module)
     commands = Commands(module.params["command_timeout"], module.params["slurm_conf"])
     message = Message.read(module.params["_round"])

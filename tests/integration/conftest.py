@@ -9,6 +9,7 @@ names the sandbox command of another checkout, whose clusters are then used.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -74,19 +75,25 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", text)
 
 
+@functools.cache
+def chosen_clusters() -> list[str]:
+    """The names of the clusters that the tests run on."""
+    asked = [
+        name for name in re.split(r"[\s,]+", os.environ.get("SLURM_TEST_CLUSTERS", "")) if name
+    ]
+    return asked or [name for name in _variants() if Cluster(name).runs]
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give each test that asks for a cluster the clusters there are."""
     if "cluster" not in metafunc.fixturenames:
         return
-    asked = [
-        name for name in re.split(r"[\s,]+", os.environ.get("SLURM_TEST_CLUSTERS", "")) if name
-    ]
-    names = asked or [name for name in _variants() if Cluster(name).runs]
+    names = chosen_clusters()
     only = metafunc.definition.get_closest_marker("variants")
     if only is not None:
         names = [name for name in names if name in only.args]
     none = pytest.mark.skip(reason="no cluster is up: tests/sandbox/sandbox up VARIANT")
-    parameters = names or [pytest.param("", marks=none, id="no cluster")]
+    parameters: Sequence[object] = names or [pytest.param("", marks=none, id="no cluster")]
     metafunc.parametrize("cluster", parameters, indirect=True, scope="session")
 
 

@@ -1,283 +1,180 @@
 # SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plays against clusters, and the raw truth about jobs between their tasks.
-
-A play is a list of tasks as playbooks have them. Its results come back as the modules returned
-them, one a task. What squeue says in between is a task of its own, a plain command (:func:`look`).
-"""
+"""Runs tasks on clusters of the sandbox as a user would, and gives their results as data."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.hpcops.slurm.tests.integration.conftest import SANDBOX, Cluster
+from ansible_collections.hpcops.slurm.tests.integration.conftest import SANDBOX
 
-ROOT = Path(__file__).resolve().parents[2]
-PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
-#: The hold's base, written out: the tests don't ask the engine what a hold is.
-BASE = 4102444800
+ROOT = SANDBOX.parents[2]
+CALLBACKS = Path(__file__).with_name("callbacks")
+#: Seconds that one run may take: the longest wait of Slurm's clients, and room.
+LONGEST = 180.0
 
-Task = dict[str, Any]
-Result = dict[str, Any]
-Row = dict[str, str]
-
-#: What is looked at, by raw squeue: none of it is text of a user.
-COLUMNS = ("JobArrayID", "JobID", "HetJobOffset", "State", "EligibleTime", "Requeue", "RestartCnt",
-           "PriorityLong", "Nice", "Reason")  # fmt: skip
+Task = Mapping[str, Any]
 
 
-def inventory(cluster: Cluster) -> Path:
-    """Where the sandbox says how a cluster is reached."""
-    return SANDBOX.parent / ".state" / cluster.name / "inventory.yml"
+@dataclass(frozen=True)
+class Result:
+    """One task's result on one host."""
 
+    task: str
+    host: str
+    status: str
+    result: Mapping[str, Any]
 
-def home(user: str) -> str:
-    """A user's home directory on the clusters."""
-    return "/root" if user == "root" else f"/home/{user}"
-
-
-def place(user: str) -> dict[str, str]:
-    """Where the tests' preflights and writes of a user keep what they keep."""
-    folder = f"{home(user)}/.writes-test"
-    return {"cache_path": f"{folder}/preflight.json", "state_dir": f"{folder}/state"}
-
-
-def write(module: str, user: str = "root", **options: Any) -> Task:
-    """A task of a module that writes; ``check``, ``environment`` and ``preflight`` as in a play."""
-    keywords = {
-        name: options.pop(alias)
-        for alias, name in (("check", "check_mode"), ("environment", "environment"))
-        if alias in options
-    }
-    task = {f"hpcops.slurm.{module}": {**place(user), **options}, **keywords}
-    return as_user(user, task)
-
-
-def preflight(user: str = "root", **options: Any) -> Task:
-    """A task that probes, unless its answers are known already."""
-    arguments = {"cache_path": place(user)["cache_path"], "probe": "auto", **options}
-    return as_user(user, {"hpcops.slurm.preflight": arguments})
-
-
-def as_user(user: str, task: Task) -> Task:
-    """The task, run by a user that logs in himself."""
-    return {**task, "vars": {**task.get("vars", {}), "ansible_user": user}}
-
-
-def look(*ids: str) -> Task:
-    """A task that reads jobs with raw squeue; its result is for :func:`rows`."""
-    listed = ",".join([*ids, ids[0]])
-    columns = ",".join(f"{name}:|" for name in COLUMNS)
-    argv = ["squeue", "-h", "-a", "-r", "-t", "all", "-j", listed, "-O", columns]
-    command = {"ansible.builtin.command": {"argv": argv}}
-    return {**command, "environment": {"SLURM_TIME_FORMAT": "%s"}, "changed_when": False}
-
-
-def shell(text: str, user: str = "root") -> Task:
-    """A task that runs a few lines of shell."""
-    return as_user(user, {"ansible.builtin.shell": {"cmd": text}, "changed_when": False})
-
-
-def rows(result: Result) -> dict[str, Row]:
-    """What a look saw, by id: ``N``, ``A_T`` for a task, ``L+C`` for a component."""
-    assert result["rc"] == 0, result
-    seen = {}
-    for line in result["stdout"].splitlines():
-        row = dict(zip(COLUMNS, line.split("|"), strict=False))
-        offset = row["HetJobOffset"]
-        key = row["JobArrayID"]
-        if offset.isdigit() and "+" not in key:
-            key = f"{key}+{offset}"
-        seen[key] = row
-    return seen
-
-
-@dataclass
-class Running:
-    """A play that was started and not waited for."""
-
-    process: subprocess.Popen[bytes]
-    folder: tempfile.TemporaryDirectory[str]
-    record: Path
-
-    def results(self, time_limit: float = 300) -> dict[str, list[Result]]:
-        """Wait for the end; by host, one result a task."""
-        try:
-            said = self.process.communicate(timeout=time_limit)[0]
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            said = self.process.communicate()[0]
-            raise AssertionError(f"the play did not end: {said.decode()[-3000:]}") from None
-        found: dict[str, list[Result]] = {}
-        text = self.record.read_text(encoding="utf-8") if self.record.exists() else ""
-        for line in text.splitlines():
-            kept = json.loads(line)
-            unreachable = kept["kind"] == "unreachable"
-            result = {"failed": kept["kind"] == "failed", **kept["result"]}
-            result["unreachable"] = unreachable
-            found.setdefault(kept["host"], []).append(result)
-        self.folder.cleanup()
-        assert found, said.decode()
-        for results in found.values():
-            results[-1]["screen"] = said.decode("utf-8", "replace")
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The fact slurm_preflight in the result, whether the task failed or not."""
+        found: dict[str, Any] = self.result["ansible_facts"]["slurm_preflight"]
         return found
 
+    def support(self, name: str) -> tuple[str, str]:
+        """Answer and reason of a capability."""
+        (found,) = (one for one in self.facts["capabilities"] if one["name"] == name)
+        return found["support"], found["reason"]
 
-def start(clusters: Sequence[Cluster], tasks: Sequence[Task], diff: bool = True) -> Running:
-    """Start a play on clusters. A task that fails doesn't end it."""
-    folder = tempfile.TemporaryDirectory(prefix="play-")
-    kept = [{"ignore_errors": True, "ignore_unreachable": True, **task} for task in tasks]
-    play = {"hosts": "all", "gather_facts": False, "tasks": kept}
-    book, record = Path(folder.name, "play.yml"), Path(folder.name, "results.jsonl")
-    book.write_text(json.dumps([play]), encoding="utf-8")
-    sources = [word for one in clusters for word in ("-i", str(inventory(one)))]
-    environment = {
-        **os.environ,
-        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-        "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).with_name("callbacks")),
-        "ANSIBLE_CALLBACKS_ENABLED": "recorder",
-        "ANSIBLE_PIPELINING": "true",
-        "RECORDED_RESULTS": str(record),
-    }
-    process = subprocess.Popen(
-        [str(PLAYBOOK), *sources, *(["--diff"] if diff else []), str(book)],
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    return Running(process, folder, record)
+    def check(self, name: str) -> dict[str, str]:
+        """One of the checks."""
+        (found,) = (one for one in self.facts["checks"] if one["name"] == name)
+        return dict(found)
 
+    @property
+    def warnings(self) -> str:
+        """The task's warnings, whatever form this ansible-core gives them."""
+        return json.dumps(self.result.get("warnings", []), default=str)
 
-def play(cluster: Cluster, *tasks: Task) -> list[Result]:
-    """Run tasks on one cluster; their results, in order."""
-    [results] = start([cluster], tasks).results().values()
-    assert len(results) == len(tasks), results[-1]["screen"]
-    return results
-
-
-def together(plays: Mapping[str, Sequence[Task]]) -> dict[str, list[Result]]:
-    """Run a play on each of these clusters at the same time; their results by cluster."""
-    started = {name: start([Cluster(name)], tasks) for name, tasks in plays.items()}
-    found = {name: running.results()[name] for name, running in started.items()}
-    for name, results in found.items():
-        assert len(results) == len(plays[name]), results[-1]["screen"]
-    return found
-
-
-def outcomes(result: Result) -> dict[str, str]:
-    """Outcome by job of a write."""
-    return {one["job_id"]: one["outcome"] for one in result["results"]}
-
-
-def reasons(result: Result) -> dict[str, str]:
-    """Reason by job of a write."""
-    return {one["job_id"]: one["reason"] for one in result["results"]}
-
-
-def mapped(value: Any, *ids: str) -> dict[str, Any]:
-    """The same value for each of these ids."""
-    return dict.fromkeys(ids, value)
-
-
-def column(result: Result, name: str) -> dict[str, str]:
-    """One column of a look, by id."""
-    return {job_id: row[name] for job_id, row in rows(result).items()}
-
-
-def held_at(eligible_time: str) -> int | None:
-    """The instance that squeue's EligibleTime carries, None for none."""
-    if not eligible_time.isdigit() or int(eligible_time) < BASE:
-        return None
-    return int(eligible_time) - BASE
-
-
-def told(result: Result, changed: bool, failed: bool = False) -> None:
-    """What the task as a whole says."""
-    assert (result["changed"], result["failed"]) == (changed, failed), result
-
-
-def ready(cluster: Cluster, known: set[str], *users: str) -> None:
-    """See to it that these users may write; ``known`` are those whose preflight there is."""
-    wanted = [user for user in users if user not in known]
-    if wanted:
-        for result in play(cluster, *(preflight(user) for user in wanted)):
-            assert not result["failed"], result
-        known.update(wanted)
-
-
-def forget(cluster: Cluster, *users: str) -> None:
-    """Remove what the tests' preflights and writes of these users have kept."""
-    folders = [place(user)["state_dir"].rpartition("/")[0] for user in users]
-    assert cluster.sh(["rm", "-rf", *folders]).status == 0
+    @property
+    def lines(self) -> list[str]:
+        """Standard output of a raw command that must not fail."""
+        assert self.status == "ok", self.result
+        return list(self.result["stdout_lines"])
 
 
 @dataclass
-class Jobs:
-    """Jobs on one cluster, cancelled at the end."""
+class Run:
+    """A run of ansible-playbook, perhaps not at its end."""
 
-    cluster: Cluster
-    ids: list[str] = field(default_factory=list)
+    process: subprocess.Popen[bytes]
+    folder: Path
+    begun: float = field(default_factory=time.monotonic)
+    read: list[Result] = field(default_factory=list)
 
-    def submit(
-        self, *options: str, user: str = "user1", script: str = "sleep 600", count: int = 1
-    ) -> list[str]:
-        """Submit the same job ``count`` times; the numbers."""
-        argv = ["sbatch", "--parsable", "-n1", "--mem=10", "-o", "/dev/null", *options]
-        loop = (
-            'n=$1 job=$2; shift 2; for i in $(seq $n); do printf "#!/bin/sh\\n%s\\n" "$job" |'
-            ' "$@" || exit 1; done'
+    def wait(self, limit: float = LONGEST) -> Run:
+        """Wait for the end. What was printed is in ``output`` then."""
+        self.process.wait(timeout=limit)
+        return self
+
+    @property
+    def output(self) -> str:
+        """What was printed so far."""
+        return (self.folder / "output").read_text(encoding="utf-8", errors="replace")
+
+    @property
+    def results(self) -> list[Result]:
+        """The results so far, in order."""
+        path = self.folder / "results"
+        if not self.read and path.exists():
+            lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+            found = [
+                Result(one["task"], one["host"], one["status"], one["result"]) for one in lines
+            ]
+            if self.process.poll() is None:
+                return found
+            self.read = found
+        return self.read
+
+    def result(self, task: str, host: str | None = None) -> Result:
+        """The one result of a task."""
+        found = [one for one in self.results if one.task == task and host in (None, one.host)]
+        assert len(found) == 1, (task, host, self.output)
+        return found[0]
+
+
+def inventory(cluster: str) -> Path:
+    """The inventory that the sandbox wrote for a cluster."""
+    return SANDBOX.parent / ".state" / cluster / "inventory.yml"
+
+
+def start(
+    clusters: Sequence[str],
+    tasks: Sequence[Task],
+    arguments: Sequence[str] = (),
+    pipelining: bool = False,
+    **play: Any,
+) -> Run:
+    """Start a play with these tasks on these clusters; the further keywords are the play's.
+
+    ``pipelining`` makes it faster; the modules then have no terminal.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="hpcops-play-"))
+    playbook = folder / "playbook.json"  # JSON is YAML
+    (folder / "ansible.cfg").write_text("")
+    content = {"hosts": "all", "gather_facts": False, "tasks": list(tasks), **play}
+    playbook.write_text(json.dumps([content]), encoding="utf-8")
+    argv = [sys.executable, "-m", "ansible", "playbook", str(playbook), *arguments]
+    for cluster in clusters:
+        argv += ["-i", str(inventory(cluster))]
+    environment = {
+        **os.environ,
+        "ANSIBLE_CONFIG": str(folder / "ansible.cfg"),
+        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+        "ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS),
+        "ANSIBLE_CALLBACKS_ENABLED": "task_results",
+        "ANSIBLE_INJECT_FACT_VARS": "false",
+        "ANSIBLE_FORKS": "8",
+        "ANSIBLE_PIPELINING": str(pipelining),
+        "ANSIBLE_NOCOLOR": "1",
+        "TASK_RESULTS": str(folder / "results"),
+    }
+    with (folder / "output").open("wb") as output:
+        process = subprocess.Popen(
+            argv, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
         )
-        said = self.cluster.sh(["sh", "-c", loop, "sh", str(count), script, *argv], user=user).text
-        made = [line.partition(";")[0] for line in said.splitlines()]
-        assert len(made) == count, said
-        self.ids.extend(made)
-        return made
-
-    def one(self, *options: str, user: str = "user1", script: str = "sleep 600") -> str:
-        """Submit one job; its number."""
-        return self.submit(*options, user=user, script=script)[0]
-
-    def look(self, *ids: str) -> dict[str, Row]:
-        """The jobs as raw squeue shows them now."""
-        listed = ",".join([*ids, ids[0]])
-        columns = ",".join(f"{name}:|" for name in COLUMNS)
-        argv = ["env", "SLURM_TIME_FORMAT=%s", "squeue", "-h", "-a", "-r", "-t", "all", "-j"]
-        reply = self.cluster.sh([*argv, listed, "-O", columns])
-        return rows({"rc": reply.status, "stdout": reply.stdout.decode()})
-
-    def await_state(self, state: str, *ids: str, limit: float = 90) -> None:
-        """Wait until all these jobs show a state."""
-        wait_for(lambda: {row["State"] for row in self.look(*ids).values()} == {state}, limit=limit)
-
-    def cancel(self) -> None:
-        """Let none of them live on."""
-        if self.ids:
-            self.cluster.sh(["scancel", *self.ids])
+    return Run(process, folder)
 
 
-def wait_for(condition: Callable[[], bool], limit: float = 90) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.4)
+def play(
+    clusters: Sequence[str], tasks: Sequence[Task], arguments: Sequence[str] = (), **more: Any
+) -> Run:
+    """Run a play to its end. None of its results may have the trace of an exception."""
+    run = start(clusters, tasks, arguments, **more).wait()
+    assert "Traceback" not in run.output, run.output
+    assert "MODULE FAILURE" not in run.output, run.output
+    return run
 
 
-def settings(cluster: Cluster) -> Mapping[str, str]:
-    """What ``scontrol show config`` shows."""
-    lines = cluster.sh(["scontrol", "show", "config"]).text.splitlines()
-    pairs = (line.partition("=") for line in lines if "=" in line)
-    return {key.strip(): value.strip() for key, _sign, value in pairs}
+def task(name: str, module: str, options: Mapping[str, Any] | None = None, **more: Any) -> Task:
+    """One task, whose failure does not end the play."""
+    return {"name": name, module: dict(options or {}), "ignore_errors": True, **more}
+
+
+def preflight(
+    name: str = "preflight", more: Mapping[str, Any] | None = None, **options: Any
+) -> Task:
+    """A task that runs the module preflight; ``more`` are the task's own keywords."""
+    return task(name, "hpcops.slurm.preflight", options, **(more or {}))
+
+
+def config_info(
+    name: str = "config_info", more: Mapping[str, Any] | None = None, **options: Any
+) -> Task:
+    """A task that runs the module config_info."""
+    return task(name, "hpcops.slurm.config_info", options, **(more or {}))
+
+
+def raw(name: str, *argv: str, **more: Any) -> Task:
+    """A task that runs a command as it is."""
+    options = {"argv": list(argv)}
+    return task(name, "ansible.builtin.command", options, changed_when=False, **more)

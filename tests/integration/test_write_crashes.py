@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
 from ansible_collections.hpcops.slurm.tests.integration.faults import fault
-from ansible_collections.hpcops.slurm.tests.integration.plays import (
+from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     BASE,
     Jobs,
     Result,
@@ -25,8 +25,8 @@ from ansible_collections.hpcops.slurm.tests.integration.plays import (
     preflight,
     rows,
     start,
-    told,
     together,
+    told,
     wait_for,
     write,
 )

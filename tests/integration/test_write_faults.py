@@ -19,7 +19,7 @@ import pytest
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
 from ansible_collections.hpcops.slurm.tests.integration.faults import fault
-from ansible_collections.hpcops.slurm.tests.integration.plays import (
+from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     Jobs,
     Result,
     Task,
@@ -34,8 +34,8 @@ from ansible_collections.hpcops.slurm.tests.integration.plays import (
     reasons,
     rows,
     shell,
-    told,
     together,
+    told,
     write,
 )
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
-from ansible_collections.hpcops.slurm.tests.integration.plays import (
+from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     BASE,
     Jobs,
     Task,

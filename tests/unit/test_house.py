@@ -24,9 +24,16 @@ ROOMS = ["_cluster", "_jobs", "_writes", "_preflight"]
 STARTS_PROCESSES = ENGINE / "_cluster" / "commands.py"
 LONGEST_FUNCTION = 40
 
-MODULES = sorted(
-    path.stem for path in (PLUGINS / "modules").glob("*.py") if path.stem != "__init__"
-)
+
+def names(folder: str, ending: str = ".py") -> list[str]:
+    """What a folder of the checkout offers to users."""
+    return sorted(path.stem for path in (ROOT / folder).glob(f"*{ending}"))
+
+
+MODULES = names("plugins/modules")
+FILTERS = names("plugins/filter")
+CALLBACKS = names("plugins/callback")
+PLAYBOOKS = names("playbooks", ".yml")
 ROLES = sorted(path.name for path in (ROOT / "roles").glob("*/") if path.is_dir())
 
 
@@ -174,6 +181,18 @@ def test_functions_are_short() -> None:
     assert long == []
 
 
+def test_no_name_is_a_bare_underscore() -> None:
+    """ansible-test's pylint refuses it, but needs minutes to say so."""
+    bare = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in tracked()
+        if path.suffix == ".py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Name) and node.id == "_" and isinstance(node.ctx, ast.Store)
+    ]
+    assert bare == []
+
+
 # Files
 
 
@@ -195,6 +214,13 @@ def test_every_file_names_its_licence() -> None:
     assert nameless == []
 
 
-@pytest.mark.parametrize("content", [*MODULES, *ROLES])
+def test_archive_leaves_out_what_git_ignores() -> None:
+    lines = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    ignored = {line.strip("/") for line in lines if line.startswith("/")}
+    kept = set(load(ROOT / "galaxy.yml")["build_ignore"])
+    assert {name for name in ignored if not {name, name.split("/")[0]} & kept} == set()
+
+
+@pytest.mark.parametrize("content", [*MODULES, *ROLES, *PLAYBOOKS, *FILTERS, *CALLBACKS])
 def test_readme_lists(content: str) -> None:
     assert f"`hpcops.slurm.{content}`" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -89,6 +89,7 @@ class Commands:
         self.time_limit = time_limit
         self.caller = dict(os.environ if caller is None else caller)
         self.environment = clean_environment(self.caller, slurm_conf)
+        self._running: Optional[subprocess.Popen[bytes]] = None
 
     def path_of(self, program: str) -> Optional[str]:
         """Absolute path of a program as the commands' own PATH finds it, None if it does not."""
@@ -109,7 +110,8 @@ class Commands:
         argv = (program,) + arguments
         limit = self.time_limit if time_limit is None else time_limit
         try:
-            process = subprocess.Popen(
+            # run_command of AnsibleModule can neither limit the time nor unset a variable.
+            process = subprocess.Popen(  # pylint: disable=ansible-bad-function
                 argv,
                 stdin=subprocess.PIPE if text_in is not None else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -120,7 +122,20 @@ class Commands:
         except (OSError, ValueError) as error:
             status = 127 if isinstance(error, FileNotFoundError) else 126
             return Reply(argv, status, b"", str(error).encode(), not_started=True)
-        return _finish(process, argv, limit, text_in)
+        self._running = process
+        try:
+            return _finish(process, argv, limit, text_in)
+        finally:
+            self._running = None
+
+    def end_running(self) -> None:
+        """Kill the command that runs now, if there is one; its reply has the status 137.
+
+        For a signal's handler.
+        """
+        process = self._running
+        if process is not None and process.returncode is None:
+            _kill_group(process)
 
     def run_detached(self, argv: Tuple[str, ...], patience: float) -> Detached:
         """Start a program that goes on when this process dies, and wait for its end.
@@ -182,12 +197,14 @@ def _finish(
     return Reply(argv, status if status >= 0 else 128 - status, out, err)
 
 
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def _end(process: subprocess.Popen[bytes]) -> Tuple[bytes, bytes]:
     """Kill the command with its group; what it had written."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+    _kill_group(process)
     try:
         return process.communicate(timeout=DRAIN)
     except subprocess.TimeoutExpired as late:

@@ -42,7 +42,7 @@ LISTS = frozenset(
     CommunicationParameters CpuFreqGovernors DataParserParameters DebugFlags DependencyParameters
     FederationParameters GresTypes JobAcctGatherParams JobCompParams JobDefaults JobSubmitPlugins
     LaunchParameters LicenseParameters Licenses MCSParameters MetricsParameters
-    NodeFeaturesPlugins PluginDir PreemptMode PreemptParameters PrEpParameters PrEpPlugins
+    NodeFeaturesPlugins PreemptMode PreemptParameters PrEpParameters PrEpPlugins
     PriorityFlags PriorityParameters PrioritySiteFactorParameters PriorityWeightTRES PrivateData
     PrologFlags PropagateResourceLimits PropagateResourceLimitsExcept ReconfigFlags RequeueExit
     RequeueExitHold SchedulerParameters ScronParameters SelectTypeParameters SlurmctldAddr

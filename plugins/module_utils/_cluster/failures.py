@@ -34,13 +34,17 @@ _PREFIX = re.compile(
 #: accounting clients (src/sacct, src/sacctmgr), each with the class it proves.
 SENTENCES: Tuple[Tuple[str, FailureClass], ...] = (
     (
-        r"Unable to contact slurm controller \(connect failure\)",
+        r"Unable to contact slurm controller \((?:connect|send|receive|shutdown) failure\)",
         FailureClass.CONTROLLER_UNREACHABLE,
     ),
     (r"Socket timed out on send/recv operation", FailureClass.CONTROLLER_UNREACHABLE),
     (r"Zero Bytes were transmitted or received", FailureClass.CONTROLLER_UNREACHABLE),
     (r"Slurm backup controller in standby mode", FailureClass.CONTROLLER_UNREACHABLE),
-    (r"Unexpected message received(?: for job .*)?", FailureClass.CONTROLLER_UNREACHABLE),
+    (
+        r"Controller is in standby mode, try a different controller",
+        FailureClass.CONTROLLER_UNREACHABLE,
+    ),
+    (r"Unexpected message received", FailureClass.CONTROLLER_UNREACHABLE),
     (r"Rate limit exceeded.*", FailureClass.CONTROLLER_BUSY),
     (r"Unable to process configuration file", FailureClass.NO_CONFIG_SOURCE),
     (r"Unable to establish configuration source", FailureClass.NO_CONFIG_SOURCE),
@@ -53,13 +57,18 @@ SENTENCES: Tuple[Tuple[str, FailureClass], ...] = (
     (r"Problem talking to the database(?::.*)?", FailureClass.ACCOUNTING_UNREACHABLE),
     (r"Unable to connect to database(?::.*)?", FailureClass.ACCOUNTING_UNREACHABLE),
     (r"Protocol authentication error", FailureClass.AUTHENTICATION_FAILED),
+    (r"Munge decode failed: .*", FailureClass.AUTHENTICATION_FAILED),
     (r"Munge encode failed: .*", FailureClass.AUTHENTICATION_FAILED),
     (r"failed to connect to any sack sockets", FailureClass.AUTHENTICATION_FAILED),
     (r"cannot create auth context for .*", FailureClass.AUTHENTICATION_FAILED),
     (r"failed to initialize auth plugin", FailureClass.AUTHENTICATION_FAILED),
     (r"Invalid job id specified", FailureClass.JOB_UNKNOWN),
+    (r"Job has already finished", FailureClass.JOB_FINISHED),
 )
-_COMPILED = tuple((re.compile(sentence + r"\Z"), kind) for sentence, kind in SENTENCES)
+#: scontrol writes behind its sentence which job it is about.
+_COMPILED = tuple(
+    (re.compile(sentence + r"(?: for job .*)?\Z"), kind) for sentence, kind in SENTENCES
+)
 
 REMEDIES: Dict[FailureClass, str] = {
     FailureClass.CONTROLLER_UNREACHABLE: (

@@ -4,8 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
+import sys
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import printable
 
 #: Least and most seconds of ``command_timeout``: poll(2) takes 2,147,483 at most.
 TIMEOUT_RANGE = (0.1, 86400)
@@ -25,6 +30,20 @@ def slurm_options() -> Dict[str, Dict[str, Any]]:
         "slurm_conf": {"type": "path"},
         "command_timeout": {"type": "float", "default": 70},
     }
+
+
+@contextlib.contextmanager
+def readable_options() -> Iterator[None]:
+    """Around the making of an AnsibleModule, which ends in an exception for an infinite integer and
+    for half a character: the module then fails with a message.
+    """
+    try:
+        yield
+    except (OverflowError, UnicodeError) as error:
+        text = "An option has a value that can't be read: %s" % printable(str(error))
+        # There is no module yet that could say so.
+        sys.stdout.write(json.dumps({"failed": True, "msg": text}) + "\n")
+        raise SystemExit(1) from None
 
 
 def refused_options(

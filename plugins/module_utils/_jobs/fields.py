@@ -81,8 +81,6 @@ def flag(text: str) -> Answer:
 
 def plain(value: Any) -> Any:
     """A record's value as JSON has it: words for enums, printable text, a mapping for exits."""
-    if value is None or type(value) is int:
-        return value
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, str):

@@ -301,7 +301,7 @@ class RecordIndex:
 
     def _add(self, record: JobRecord) -> None:
         self.rows.setdefault(record.job_id, []).append(record)
-        for job in {record.job_id, record.array_job_id, record.het_job_id}:
+        for job in dict.fromkeys((record.job_id, record.array_job_id, record.het_job_id)):
             if job is not None:
                 self._jobs.setdefault(job, []).append(record)
         if record.array_job_id is not None and record.array_task_id is not None:

@@ -266,7 +266,7 @@ def histories_from(
         raise
     by_number: Dict[int, List[Execution]] = {}
     for execution in executions:
-        for number in {execution.job_id, execution.id.job or 0}:
+        for number in dict.fromkeys((execution.job_id, execution.id.job or 0)):
             by_number.setdefault(number, []).append(execution)
     return {
         job_id.text: History(
@@ -280,7 +280,7 @@ def histories_from(
 
 def _failed_read(reply: Reply) -> SlurmError:
     error = as_error(replace(reply, stdout=b"") if reply.timed_out else reply, "read accounting")
-    if reply.timed_out:  # sacct asks no controller
+    if error.failure is FailureClass.CONTROLLER_UNREACHABLE:  # sacct asks slurmdbd alone
         error.failure = FailureClass.ACCOUNTING_UNREACHABLE
         error.remedy = REMEDIES[error.failure]
     error.reply = shortened(reply)

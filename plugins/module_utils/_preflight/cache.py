@@ -107,7 +107,9 @@ def read_entry(entry: Any) -> Optional[Answers]:
     try:
         key, ran_at, skew = entry["key"], entry["ran_at"], entry["skew"]
         offset = float(entry["offset"])
-        whole = isinstance(key, dict) and type(ran_at) is int and type(skew) is int
+        whole = isinstance(key, dict) and all(
+            isinstance(number, int) and not isinstance(number, bool) for number in (ran_at, skew)
+        )
         if not whole or not all(isinstance(value, str) for value in key.values()):
             return None
         hold, accounting = (

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The skew: Ansible controller clock minus slurmctld clock. Pure. Private to the collection.
 
-The host in between has a clock of its own, whose offset cancels out: only its durations are used.
-The journey from the controller to the host takes a time that nobody knows, so the skew is an
-interval, and its upper end enters the landing bound.
+The host in between has a clock of its own, whose offset cancels out. The journey from the
+controller to the host takes a time that nobody knows, so the skew is an interval, and its upper end
+enters the landing bound. A module's journey is long where the controller is busy: a look at the
+host's clock alone takes a shorter one.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.checks imp
 class Sample:
     """One look at slurmctld's clock: ``as_of`` in whole epoch seconds (rounded down).
 
-    The others are seconds on the host's steady clock, which nobody sets: when the module began,
-    just before and just after slurmctld was asked, and when the module ended. ``wall`` is the end
-    once more, in epoch seconds of the host: writes compare a deadline with that clock.
+    ``wall`` is the host's own clock when the module began, in epoch seconds. The others are seconds
+    on the host's steady clock, which nobody sets: when the module began, just before and just after
+    slurmctld was asked, and when the module ended.
     """
 
     as_of: int
+    wall: float
     began: float
     asked: float
     answered: float
     ended: float
-    wall: Optional[float] = None
 
-    def as_fact(self) -> Dict[str, Optional[float]]:
+    def as_fact(self) -> Dict[str, float]:
         """The sample as JSON-safe values."""
         return dict(vars(self))
 
@@ -72,8 +73,24 @@ def skew(sample: Sample, sent: float, received: float) -> Skew:
     """
     earliest = sent + max(0.0, sample.asked - sample.began)
     latest = received - max(0.0, sample.ended - sample.answered)
-    ahead = None if sample.wall is None else received - sample.wall
+    ahead = received - (sample.wall + sample.ended - sample.began)
     return Skew(earliest - (sample.as_of + 1), latest - sample.as_of, ahead)
+
+
+def host_offset(host: float, sent: float, received: float) -> Skew:
+    """The controller's clock minus the host's, from one look at the host's.
+
+    ``sent`` and ``received``: the controller's clock before and after; all in epoch seconds.
+    """
+    return Skew(sent - host, received - host)
+
+
+def skew_by_host(sample: Sample, offset: Skew) -> Skew:
+    """The interval from a sample, by way of the host's clock."""
+    asked = sample.wall + sample.asked - sample.began
+    answered = sample.wall + sample.answered - sample.began
+    low, high = asked + offset.low - (sample.as_of + 1), answered + offset.high - sample.as_of
+    return Skew(low, high, offset.high)
 
 
 def check(measured: Optional[Skew], limit: float) -> Check:

@@ -108,7 +108,7 @@ class Preflight:
         self.commands, self.request, self.message = commands, request, message
         self.run = commands.run
         self.cache = Cache(request.cache_path)
-        self.began = time.monotonic()
+        self.began, self.wall = time.monotonic(), time.time()
         self.clock: Optional[clock.Sample] = None
         self.error: Optional[SlurmError] = None
         self.started = _started(message.state)
@@ -124,7 +124,8 @@ class Preflight:
             seen = self._without_probing(configuration) or self._start(configuration)
             if seen is not None:
                 return self._end(configuration, seen)
-        assert self.started is not None
+        if self.started is None:
+            raise AssertionError("a round that has not ended has a probe")
         return self._go_on(configuration, self.started)
 
     def _configuration(self) -> Configuration:
@@ -137,8 +138,9 @@ class Preflight:
             return Configuration(None)
         if configuration.as_of is not None:
             # ended: filled in when the round ends
-            answered = time.monotonic()
-            self.clock = clock.Sample(configuration.as_of, self.began, asked, answered, 0.0)
+            self.clock = clock.Sample(
+                configuration.as_of, self.wall, self.began, asked, time.monotonic(), 0.0
+            )
         return configuration
 
     def _without_probing(self, configuration: Configuration) -> Optional[Probed]:
@@ -176,7 +178,8 @@ class Preflight:
                 hold = probed(Answer.UNKNOWN, bound.reason, passing=True)
             elif not bound.known:
                 hold = probed(Answer.NO, bound.reason)
-            found = attempt(self.run, self.request.terms.place, configuration.as_of, hold)
+            place, end = self.request.terms.place, self.commands.end_running
+            found = attempt(self.run, place, configuration.as_of, hold, end)
         finally:
             lock.free()
         if isinstance(found, Started):
@@ -222,7 +225,7 @@ class Preflight:
     def _part(self, **more: Any) -> Round:
         sample = None
         if self.clock is not None:
-            ended = replace(self.clock, ended=time.monotonic(), wall=time.time())
+            ended = replace(self.clock, ended=time.monotonic())
             sample = ended.as_fact()
         part = dict(clock=sample, clock_skew_max=self.request.clock_skew_max, **more)
         return Round(part, error=self.error, changed=self.changed, warnings=self.cache.warnings)

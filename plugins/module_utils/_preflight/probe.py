@@ -9,12 +9,13 @@ collection.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 import time
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Run
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.failures import (
@@ -27,6 +28,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
     FailureClass,
     Reply,
     SlurmError,
+    printable,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import UNKNOWN
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import parse_job_id
@@ -82,7 +84,7 @@ NOT_REFUSED = "slurm: the preflight probe failed: a release naming instance 2 wa
 
 
 class Interrupted(BaseException):
-    """A signal asked the process to end; raised in the main thread so that the job is removed.
+    """A signal asked the process to end, and what it has to put right was put right.
 
     ``trouble`` says what could not be removed, "" when nothing is left.
     """
@@ -95,14 +97,18 @@ class Interrupted(BaseException):
 class Interruptible:
     """Takes SIGTERM, SIGINT and SIGHUP while it is entered, and raises :class:`Interrupted` once.
 
-    A signal interrupts only inside ``with signals.open():``. At any other time it leaves a note,
-    so that what has to be done to the end is; the note is raised by the next ``open``, or by the
-    exit. A signal that the process was started to ignore (nohup) stays ignored.
+    The handler itself only leaves a note and ends the command that runs: an exception out of it
+    could be raised anywhere, and be lost there. The note is raised between the commands of a run
+    that is guarded, inside ``with signals.open():``, and at the latest by the exit. What has to be
+    done to the end is done outside. A signal that the process was started to ignore (nohup) stays
+    ignored.
     """
 
     NUMBERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
-    def __init__(self) -> None:
+    def __init__(self, end: Callable[[], None]) -> None:
+        """``end`` ends the command that runs, if there is one."""
+        self._end = end
         self._open = False
         self._noted: Optional[int] = None
         self._before: Dict[int, Any] = {}
@@ -115,39 +121,42 @@ class Interruptible:
                 signal.signal(number, self._take)
         return self
 
-    def open(self) -> _Opening:
-        """While the result is entered, a signal interrupts."""
-        return _Opening(self)
+    @contextlib.contextmanager
+    def open(self) -> Iterator[None]:
+        """While this is entered, a signal ends the command that runs."""
+        self._open = True
+        try:
+            self._check()
+            yield
+        finally:
+            self._open = False
 
-    def gate(self, is_open: bool) -> None:
-        """From now on, let signals interrupt or only note them."""
-        self._open = is_open
-        if is_open and self._noted is not None:
-            self._take(self._noted, None)
+    def guarded(self, run: Run) -> Run:
+        """The same run, which raises between commands when a signal has come."""
+
+        def guarded_run(*argv: str, **more: Any) -> Reply:
+            self._check()
+            reply: Reply = run(*argv, **more)
+            self._check()
+            return reply
+
+        return guarded_run
+
+    def _check(self) -> None:
+        if self._noted is not None:
+            raise Interrupted(self._noted)
 
     def _take(self, number: int, frame: Optional[FrameType]) -> None:
         del frame
         self._noted = number
         if self._open:
-            self._open = False
-            raise Interrupted(number)
+            self._end()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        if self._noted is not None and not isinstance(error, Interrupted):
-            raise Interrupted(self._noted)
-
-
-@dataclass(frozen=True)
-class _Opening:
-    signals: Interruptible
-
-    def __enter__(self) -> None:
-        self.signals.gate(True)
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self.signals.gate(False)
+        if not isinstance(error, Interrupted):
+            self._check()
 
 
 @dataclass(frozen=True)
@@ -262,7 +271,7 @@ class HoldProbe:
     def survives(self) -> Optional[Support]:
         """The hold is there after the gate was opened, and the gate is open."""
         what = "the hold did not survive the gate's release"
-        return self._still(what) or self._gate_open("opening the held probe")
+        return self._still(what, _gate_open)
 
     def refuses_stale(self) -> Optional[Support]:
         """A release that names another instance is refused."""
@@ -298,23 +307,17 @@ class HoldProbe:
             return probed(Answer.NO, reason)
         return _unseen("%s; and yet it may be done" % reason)
 
-    def _still(self, what: str) -> Optional[Support]:
+    def _still(
+        self, what: str, also: Optional[Callable[[JobRecord], Optional[Support]]] = None
+    ) -> Optional[Support]:
+        """None when hold 1 is in place, and ``also`` finds nothing in the same row."""
         record, trouble = self._read()
         if record is None:
             return _unseen("%s: %s" % (what, trouble))
         if record.hold_instance == INSTANCE:
-            return None
+            return also(record) if also else None
         reason = "%s: EligibleTime is %s" % (what, record.eligible_time)
         return probed(Answer.NO, reason) if _unheld(record) is Answer.YES else _unseen(reason)
-
-    def _gate_open(self, what: str) -> Optional[Support]:
-        record, trouble = self._read()
-        if record is None:
-            return _unseen("%s: %s" % (what, trouble))
-        if record.gate is Answer.NO:
-            return None
-        reason = "%s: it is still held, %s" % (what, record.reason)
-        return probed(Answer.NO, reason) if record.gate is Answer.YES else _unseen(reason)
 
     def _read(self) -> Tuple[Optional[JobRecord], str]:
         """The living job, or why there is none to see."""
@@ -325,6 +328,14 @@ class HoldProbe:
         if record is not None and record.state.live is not Answer.YES:
             return None, "the probe's job has ended meanwhile, %s" % record.state.word
         return record, "slurmctld does not show the probe's job any more"
+
+
+def _gate_open(record: JobRecord) -> Optional[Support]:
+    """None when the gate is open."""
+    if record.gate is Answer.NO:
+        return None
+    reason = "opening the held probe: it is still held, %s" % printable(record.reason)
+    return probed(Answer.NO, reason) if record.gate is Answer.YES else _unseen(reason)
 
 
 def _unheld(record: JobRecord) -> Answer:
@@ -456,17 +467,22 @@ class NotStarted:
 
 
 def attempt(
-    run: Run, place: Place, now: Optional[int], hold: Optional[Support]
+    run: Run,
+    place: Place,
+    now: Optional[int],
+    hold: Optional[Support],
+    end: Callable[[], None] = lambda: None,
 ) -> Union[Started, NotStarted]:
     """Remove what was left behind, submit, look at holds, and remove the job again.
 
     ``now`` is slurmctld's clock. A ``hold`` that is given is the answer, and no hold is tried.
-    Raises :class:`Interrupted` after the job was removed when a signal came.
+    Raises :class:`Interrupted` after the job was removed when a signal came; ``end`` ends the
+    command that runs then.
     """
     cleaning = Cleaning(run, place)
     cleaning.left_behind(now)
     try:
-        with Interruptible() as signals:
+        with Interruptible(end) as signals:
             found = _tried(run, place, hold, signals, cleaning)
     except Interrupted as stop:
         raise Interrupted(stop.number, cleaning.trouble) from None
@@ -488,7 +504,7 @@ def _tried(
         # A sbatch that is ended half way may still leave a job: signals wait for its answer.
         job_id = submit(run, place, comment)
         with signals.open():
-            return job_id, comment, hold or HoldProbe(run, job_id).answer()
+            return job_id, comment, hold or HoldProbe(signals.guarded(run), job_id).answer()
     except ProbeError as error:
         late = error.late
         return error

@@ -9,18 +9,26 @@ plugin what it needs to go on. Private to the collection.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional
 
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.checks import (
+    Check,
+    Verdict,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.clock import (
     Sample,
     Skew,
     check,
+    host_offset,
     skew,
+    skew_by_host,
 )
 
-#: Seconds that one round may wait for sacct.
-ROUND = 6.0
+#: Seconds that a round may wait for sacct. The first one waits for nothing: another has to follow
+#: for the clock's sake, and whoever watches is told at once.
+FIRST_ROUND, ROUND = 0.0, 6.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Message:
         ends = value.get("skew")
         return cls(
             state=value.get("state"),
-            skew=Skew(*(end if end is None else float(end) for end in ends)) if ends else None,
+            skew=Skew(float(ends[0]), float(ends[1]), ends[2]) if ends else None,
             wait=float(value.get("wait", 0)),
         )
 
@@ -51,7 +59,9 @@ class Exchange:
 
     def __init__(self) -> None:
         self.finished = False
+        self._wait = FIRST_ROUND
         self._part: Dict[str, Any] = {}
+        self._sample: Optional[Sample] = None
         self._skew: Optional[Skew] = None
 
     def message(self) -> Dict[str, Any]:
@@ -60,16 +70,40 @@ class Exchange:
         ends: Optional[List[Optional[float]]] = None
         if known is not None:
             ends = [known.low, known.high, known.offset]
-        return {"state": self._part.get("state"), "skew": ends, "wait": ROUND}
+        return {"state": self._part.get("state"), "skew": ends, "wait": self._wait}
 
     def take(self, part: Optional[Dict[str, Any]], sent: float, received: float) -> None:
         """Read what a round left over; without anything, the module has ended early."""
-        self._part = part or {}
+        self._part, self._wait = part or {}, ROUND
         self.finished = self._part.get("finished", True)
         clock = self._part.get("clock")
-        if clock:
-            seen = skew(Sample(**clock), sent, received)
-            self._skew = seen if self._skew is None else self._skew.narrowed(seen)
+        self._sample = Sample(**clock) if clock else None
+        if self._sample is not None:
+            self._narrow(skew(self._sample, sent, received))
+
+    def _narrow(self, seen: Skew) -> None:
+        self._skew = seen if self._skew is None else self._skew.narrowed(seen)
+
+    @property
+    def unsure(self) -> bool:
+        """Whether a look at the host's clock is worth its while.
+
+        It is before the skew enters the landing bound, and when the skew is known too vaguely to be
+        judged.
+        """
+        if self._sample is None:
+            return False
+        return not self.finished or self._check().verdict is Verdict.UNKNOWN
+
+    def hear_host(self, told: str, sent: float, received: float) -> None:
+        """The last line of what ``date +%s.%N`` printed on the host; anything else is passed by."""
+        last = (told.split("\n") if told else [""])[-1]
+        if self._sample is not None and re.match(r"\d{9,11}\.\d{1,9}\Z", last, re.ASCII):
+            offset = host_offset(float(last), sent, received)
+            self._narrow(skew_by_host(self._sample, offset))
+
+    def _check(self) -> Check:
+        return check(self._skew, float(self._part.get("clock_skew_max", 0)))
 
     def progress(self) -> str:
         """One line for the person who waits."""
@@ -92,7 +126,7 @@ class Exchange:
         facts = answer.get("ansible_facts", {}).get("slurm_preflight")
         if not facts:
             return
-        judged = check(self._skew, float(self._part.get("clock_skew_max", 0))).as_fact()
+        judged = self._check().as_fact()
         facts["checks"] = [
             judged if one["name"] == "clock_skew" else one for one in facts["checks"]
         ]

@@ -278,9 +278,9 @@ def _check(data: Mapping[str, object]) -> Check:
 def _probe(data: Mapping[str, object]) -> Probe:
     job, ran_at = data.get("job_id"), _epoch(data.get("ran_at"))
     return Probe(
-        ran_at=_instant(ran_at),
+        ran_at=instant_text(ran_at),
         ran_at_epoch=ran_at,
-        valid_until=_instant(_epoch(data.get("valid_until"))),
+        valid_until=instant_text(_epoch(data.get("valid_until"))),
         job_id=None if job is None else clipped(job),
         user=_text(data, "user"),
         host=_text(data, "host"),
@@ -295,9 +295,10 @@ def _epoch(value: object) -> int | None:
     return int(value) if 0 <= value < LATEST else None
 
 
-def _instant(value: int | None) -> str | None:
-    """Epoch seconds as an ISO-8601 text."""
-    return None if value is None else iso(datetime.fromtimestamp(value, tz=UTC))
+def instant_text(value: object) -> str | None:
+    """Epoch seconds as an ISO-8601 text; None for anything that is not an instant of this era."""
+    seconds = _epoch(value)
+    return None if seconds is None else iso(datetime.fromtimestamp(seconds, tz=UTC))
 
 
 def iso(instant: datetime) -> str:

@@ -48,6 +48,18 @@ class FleetCluster:
 
 
 @dataclass(frozen=True)
+class FleetAnswer:
+    """What the probe saw on one cluster; the matrix has no room for the reason."""
+
+    host: str
+    file_stem: str
+    name: str
+    support: str
+    reason: str
+    required: bool
+
+
+@dataclass(frozen=True)
 class FleetFinding:
     """A finding to act on, and whose it is."""
 
@@ -96,6 +108,7 @@ class Fleet:
     counts: Mapping[str, int]
     capabilities: tuple[str, ...]
     clusters: tuple[FleetCluster, ...]
+    probed: tuple[FleetAnswer, ...]
     findings: tuple[FleetFinding, ...]
     waivers: tuple[FleetWaiver, ...]
     changes: tuple[FleetChange, ...]
@@ -118,6 +131,12 @@ def fleet(hosts: Sequence[str], reports: Mapping[str, object]) -> Fleet:
         | Counter(one.verdict.value for one in clusters),
         capabilities=CAPABILITIES,
         clusters=clusters,
+        probed=tuple(
+            _answer(host, one)
+            for host, report in known.items()
+            for one in _list(report, "capabilities")
+            if one.get("source") == "probed"
+        ),
         findings=tuple(_findings(known)),
         waivers=tuple(
             FleetWaiver(visible(host), *_texts(one, "check", "reason", "expires", "state"))
@@ -230,6 +249,12 @@ def _list(report: Data, key: str) -> list[Data]:
     if not isinstance(value, (list, tuple)):
         return []
     return [one for one in value if isinstance(one, Mapping)]
+
+
+def _answer(host: str, one: Data) -> FleetAnswer:
+    name, support, reason = _texts(one, "name", "support", "reason")
+    required = bool(one.get("required"))
+    return FleetAnswer(visible(host), file_stem(host), name, support, reason, required)
 
 
 def _texts(data: Data, *keys: str) -> tuple[str, ...]:

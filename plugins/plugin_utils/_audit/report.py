@@ -139,7 +139,7 @@ class Report:
 
 def file_stem(host: str) -> str:
     """The part of a report's file name that is the host's: never a path, never the fleet's own."""
-    stem = quote(host.encode("utf-8", "surrogateescape"), safe="")
+    stem = quote(host.encode("utf-8", "surrogatepass"), safe="")
     return "%66leet" if stem == "fleet" else stem
 
 

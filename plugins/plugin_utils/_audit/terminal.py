@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.facts import instant_text
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.text import (
     padded,
     visible,
@@ -249,8 +250,9 @@ def _identity(data: Data) -> str:
     if ran_at is None:
         parts.append("no probe")
     else:
-        when = " at %s" % visible(ran_at) if isinstance(ran_at, str) else ""
-        parts.append("probed%s as %s on %s" % (when, _text(probe, "user"), _text(probe, "host")))
+        when = ran_at if isinstance(ran_at, str) else instant_text(ran_at)
+        whose = (visible(when), _text(probe, "user"), _text(probe, "host"))
+        parts.append("probed at %s as %s on %s" % whose)
     return ", ".join(parts)
 
 

@@ -23,6 +23,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands imp
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
     FailureClass,
+    Reply,
     SlurmError,
     require_started,
 )
@@ -102,11 +103,11 @@ def test_the_callers_environment_is_the_default_and_is_not_changed(
 # Replies
 
 
-def run(*argv: str, limit: float = 30, text_in: str | None = None) -> commands.Reply:
+def run(*argv: str, limit: float = 30, text_in: str | None = None) -> Reply:
     return Commands(limit).run(*argv, text_in=text_in)
 
 
-def python(code: str, limit: float = 30, text_in: str | None = None) -> commands.Reply:
+def python(code: str, limit: float = 30, text_in: str | None = None) -> Reply:
     return run(sys.executable, "-c", code, limit=limit, text_in=text_in)
 
 
@@ -193,7 +194,7 @@ def test_limit_ends_the_command_and_its_children() -> None:
 
 def ended(process: int) -> bool:
     """Whether a process is gone, or only waits for its new parent, within seconds."""
-    for _ in range(50):
+    for _time in range(50):
         try:
             if ") Z " in Path(f"/proc/{process}/stat").read_text():
                 return True
@@ -218,6 +219,19 @@ def test_a_process_that_left_its_session_does_not_hold_us(monkeypatch: pytest.Mo
     reply = run("/bin/sh", "-c", "setsid sleep 5 & echo on; sleep 60", limit=0.5)
     assert time.monotonic() - begun < 4
     assert (reply.timed_out, reply.status, reply.out) == (True, 124, "on\n")
+
+
+def test_the_command_that_runs_can_be_ended_from_outside(tmp_path: Path) -> None:
+    made, note = Commands(30), tmp_path / "pid"
+    made.end_running()  # there is none
+    timer = threading.Timer(0.5, made.end_running)
+    timer.start()
+    reply = made.run("/bin/sh", "-c", f"sleep 60 & echo $! > {note}; wait")
+    timer.join()
+    assert (reply.status, reply.timed_out) == (137, False)
+    assert ended(int(note.read_text()))
+    made.end_running()
+    assert made.run("true").status == 0
 
 
 class Stop(BaseException):

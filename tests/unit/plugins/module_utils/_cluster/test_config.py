@@ -74,7 +74,7 @@ def test_every_line_of_a_recorded_listing_is_read(path: Path) -> None:
     read = parse_configuration(text)
     assert read.unread == ()
     assert read.controllers == (Controller("primary", "ctl1", Answer.YES),)
-    main, _, below = text.partition("MPI Plugins Configuration:")
+    main, _title, below = text.partition("MPI Plugins Configuration:")
     expected = {match[1]: match[3] for line in main.splitlines() if (match := LINE.match(line))}
     assert {key: one.raw for key, one in read.settings.items()} == expected
     if below:
@@ -340,7 +340,7 @@ def test_slurm_conf_has_to_name_a_file(tmp_path: Path) -> None:
 
 KEYS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,30}", fullmatch=True)
 VALUES = st.text(
-    st.characters(blacklist_characters="\n", blacklist_categories=("Cs",)), max_size=60
+    st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=60
 ).map(str.strip)
 
 

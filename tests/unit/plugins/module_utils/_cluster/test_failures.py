@@ -91,6 +91,10 @@ def reply_of(entry: dict[str, Any]) -> Reply:
         ("sbatch: error: Munge encode failed: Failed to access", "authentication_failed"),
         ("scontrol: error: x: failed to connect to any sack sockets", "authentication_failed"),
         ("slurm_load_jobs error: Invalid job id specified", "job_unknown"),
+        ("Invalid job id specified for job 41", "job_unknown"),
+        ("Job has already finished for job 41", "job_finished"),
+        ("slurm_suspend error:Job has already finished", "job_finished"),
+        ("Protocol authentication error for job 41", "authentication_failed"),
         # Words of a sentence in another place are another sentence.
         ("lua: note that Slurm accounting storage is disabled", "unclassified"),
         ("scontrol: error: site: see also: Invalid job id specified, they say", "unclassified"),
@@ -131,6 +135,8 @@ def test_recorded_answers_of_accounting(entry: dict[str, Any]) -> None:
         assert found is FailureClass.ACCOUNTING_DISABLED
     elif "Problem talking to the database" in text or "Unable to connect to database" in text:
         assert found is FailureClass.ACCOUNTING_UNREACHABLE
+    elif "Invalid job id specified" in text:
+        assert found is FailureClass.JOB_UNKNOWN
     else:
         assert found is FailureClass.UNCLASSIFIED
         assert entry["stderr"]
@@ -229,9 +235,9 @@ def test_a_long_line_costs_no_long_time() -> None:
     assert classify(made) is FailureClass.UNCLASSIFIED
 
 
-@pytest.mark.parametrize("kind", [kind for _, kind in SENTENCES])
+@pytest.mark.parametrize("kind", [kind for _text, kind in SENTENCES])
 def test_every_kind_that_is_known_says_what_to_do(kind: FailureClass) -> None:
-    assert kind in REMEDIES or kind is FailureClass.JOB_UNKNOWN
+    assert kind in REMEDIES or kind in (FailureClass.JOB_UNKNOWN, FailureClass.JOB_FINISHED)
     assert all(kind in REMEDIES for kind in PASSING)
 
 

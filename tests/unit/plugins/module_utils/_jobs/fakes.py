@@ -52,8 +52,8 @@ ROW = dict.fromkeys(sacct.FIELDS, "") | {
 
 def job(job_id: str, **values: str) -> dict[str, str]:
     """A job by squeue's fields: ``N``, ``A_T`` or ``L+C``, a plain pending one unless said."""
-    number, _, task = job_id.partition("_")
-    number, _, component = number.partition("+")
+    number, _sign, task = job_id.partition("_")
+    number, _sign, component = number.partition("+")
     ids = {"JobID": number, "ArrayJobID": number, "ArrayTaskID": task or "N/A"}
     if component:
         ids |= {"HetJobID": number, "HetJobOffset": component}
@@ -76,7 +76,7 @@ def option(argv: Sequence[str], name: str) -> str:
 def squeue_text(jobs: Sequence[dict[str, str]], form: str) -> bytes:
     """squeue's output for its ``--Format``: each value, then the text behind the colon."""
     columns = [column.partition(":") for column in form.split(",")]
-    lines = ("".join(item[name] + end for name, _, end in columns) + "\n" for item in jobs)
+    lines = ("".join(item[name] + end for name, _width, end in columns) + "\n" for item in jobs)
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 

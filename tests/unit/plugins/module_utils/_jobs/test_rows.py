@@ -40,7 +40,7 @@ def unreadable(rows: Callable[[], Iterable[list[str]]]) -> SlurmError:
 
 
 def test_marks_are_new_for_every_call() -> None:
-    marks = [fresh_marks() for _ in range(1000)]
+    marks = [fresh_marks() for _time in range(1000)]
     assert len({mark.separator for mark in marks}) == 1000
     for mark in marks:
         assert mark.separator != mark.end

@@ -196,7 +196,7 @@ def test_arguments_name_rows_columns_and_window() -> None:
 def test_restarts_are_asked_for_until_they_are_refused() -> None:
     old = fakes.Sacct([fakes.row("12")], restarts=False)
     accounting = Accounting(old)
-    for _ in range(2):
+    for _time in range(2):
         history = accounting.histories(require_job_ids(["12"]))["12"]
         assert [execution.restarts for execution in history.executions] == [None]
     assert ["Restarts" in fakes.option(argv, "--format") for argv in old.calls] == [
@@ -317,8 +317,9 @@ def test_complaints_are_kept() -> None:
     assert (history.executions, history.live) == ((), Answer.UNKNOWN)
 
 
-def test_our_own_time_limit() -> None:
-    run = fakes.replying(124, "12~x", "", timed_out=True)
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_time_limit(ours: bool) -> None:
+    run = fakes.replying(124, "12~x" if ours else "", "", timed_out=ours)
     error = failure_of(run, ["12"])
     assert error.failure is FailureClass.ACCOUNTING_UNREACHABLE
     assert error.retry is Answer.YES

@@ -293,8 +293,6 @@ def test_failed_calls_of_squeue(entry: dict[str, Any]) -> None:
     if "reply-not-verifiable/" in entry["id"]:
         assert raised.value.retry is Answer.NO
         return
-    if "failed to initialize auth plugin" in reply.err:
-        expected = FailureClass.UNCLASSIFIED
     assert raised.value.failure is expected
     assert raised.value.retry is (
         Answer.YES if expected is FailureClass.CONTROLLER_UNREACHABLE else Answer.NO

@@ -1,0 +1,283 @@
+# SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plays against clusters, and the raw truth about jobs between their tasks.
+
+A play is a list of tasks as playbooks have them. Its results come back as the modules returned
+them, one a task. What squeue says in between is a task of its own, a plain command (:func:`look`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.hpcops.slurm.tests.integration.conftest import SANDBOX, Cluster
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
+#: The hold's base, written out: the tests don't ask the engine what a hold is.
+BASE = 4102444800
+
+Task = dict[str, Any]
+Result = dict[str, Any]
+Row = dict[str, str]
+
+#: What is looked at, by raw squeue: none of it is text of a user.
+COLUMNS = ("JobArrayID", "JobID", "HetJobOffset", "State", "EligibleTime", "Requeue", "RestartCnt",
+           "PriorityLong", "Nice", "Reason")  # fmt: skip
+
+
+def inventory(cluster: Cluster) -> Path:
+    """Where the sandbox says how a cluster is reached."""
+    return SANDBOX.parent / ".state" / cluster.name / "inventory.yml"
+
+
+def home(user: str) -> str:
+    """A user's home directory on the clusters."""
+    return "/root" if user == "root" else f"/home/{user}"
+
+
+def place(user: str) -> dict[str, str]:
+    """Where the tests' preflights and writes of a user keep what they keep."""
+    folder = f"{home(user)}/.writes-test"
+    return {"cache_path": f"{folder}/preflight.json", "state_dir": f"{folder}/state"}
+
+
+def write(module: str, user: str = "root", **options: Any) -> Task:
+    """A task of a module that writes; ``check``, ``environment`` and ``preflight`` as in a play."""
+    keywords = {
+        name: options.pop(alias)
+        for alias, name in (("check", "check_mode"), ("environment", "environment"))
+        if alias in options
+    }
+    task = {f"hpcops.slurm.{module}": {**place(user), **options}, **keywords}
+    return as_user(user, task)
+
+
+def preflight(user: str = "root", **options: Any) -> Task:
+    """A task that probes, unless its answers are known already."""
+    arguments = {"cache_path": place(user)["cache_path"], "probe": "auto", **options}
+    return as_user(user, {"hpcops.slurm.preflight": arguments})
+
+
+def as_user(user: str, task: Task) -> Task:
+    """The task, run by a user that logs in himself."""
+    return {**task, "vars": {**task.get("vars", {}), "ansible_user": user}}
+
+
+def look(*ids: str) -> Task:
+    """A task that reads jobs with raw squeue; its result is for :func:`rows`."""
+    listed = ",".join([*ids, ids[0]])
+    columns = ",".join(f"{name}:|" for name in COLUMNS)
+    argv = ["squeue", "-h", "-a", "-r", "-t", "all", "-j", listed, "-O", columns]
+    command = {"ansible.builtin.command": {"argv": argv}}
+    return {**command, "environment": {"SLURM_TIME_FORMAT": "%s"}, "changed_when": False}
+
+
+def shell(text: str, user: str = "root") -> Task:
+    """A task that runs a few lines of shell."""
+    return as_user(user, {"ansible.builtin.shell": {"cmd": text}, "changed_when": False})
+
+
+def rows(result: Result) -> dict[str, Row]:
+    """What a look saw, by id: ``N``, ``A_T`` for a task, ``L+C`` for a component."""
+    assert result["rc"] == 0, result
+    seen = {}
+    for line in result["stdout"].splitlines():
+        row = dict(zip(COLUMNS, line.split("|"), strict=False))
+        offset = row["HetJobOffset"]
+        key = row["JobArrayID"]
+        if offset.isdigit() and "+" not in key:
+            key = f"{key}+{offset}"
+        seen[key] = row
+    return seen
+
+
+@dataclass
+class Running:
+    """A play that was started and not waited for."""
+
+    process: subprocess.Popen[bytes]
+    folder: tempfile.TemporaryDirectory[str]
+    record: Path
+
+    def results(self, time_limit: float = 300) -> dict[str, list[Result]]:
+        """Wait for the end; by host, one result a task."""
+        try:
+            said = self.process.communicate(timeout=time_limit)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            said = self.process.communicate()[0]
+            raise AssertionError(f"the play did not end: {said.decode()[-3000:]}") from None
+        found: dict[str, list[Result]] = {}
+        text = self.record.read_text(encoding="utf-8") if self.record.exists() else ""
+        for line in text.splitlines():
+            kept = json.loads(line)
+            unreachable = kept["kind"] == "unreachable"
+            result = {"failed": kept["kind"] == "failed", **kept["result"]}
+            result["unreachable"] = unreachable
+            found.setdefault(kept["host"], []).append(result)
+        self.folder.cleanup()
+        assert found, said.decode()
+        for results in found.values():
+            results[-1]["screen"] = said.decode("utf-8", "replace")
+        return found
+
+
+def start(clusters: Sequence[Cluster], tasks: Sequence[Task], diff: bool = True) -> Running:
+    """Start a play on clusters. A task that fails doesn't end it."""
+    folder = tempfile.TemporaryDirectory(prefix="play-")
+    kept = [{"ignore_errors": True, "ignore_unreachable": True, **task} for task in tasks]
+    play = {"hosts": "all", "gather_facts": False, "tasks": kept}
+    book, record = Path(folder.name, "play.yml"), Path(folder.name, "results.jsonl")
+    book.write_text(json.dumps([play]), encoding="utf-8")
+    sources = [word for one in clusters for word in ("-i", str(inventory(one)))]
+    environment = {
+        **os.environ,
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).with_name("callbacks")),
+        "ANSIBLE_CALLBACKS_ENABLED": "recorder",
+        "ANSIBLE_PIPELINING": "true",
+        "RECORDED_RESULTS": str(record),
+    }
+    process = subprocess.Popen(
+        [str(PLAYBOOK), *sources, *(["--diff"] if diff else []), str(book)],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    return Running(process, folder, record)
+
+
+def play(cluster: Cluster, *tasks: Task) -> list[Result]:
+    """Run tasks on one cluster; their results, in order."""
+    [results] = start([cluster], tasks).results().values()
+    assert len(results) == len(tasks), results[-1]["screen"]
+    return results
+
+
+def together(plays: Mapping[str, Sequence[Task]]) -> dict[str, list[Result]]:
+    """Run a play on each of these clusters at the same time; their results by cluster."""
+    started = {name: start([Cluster(name)], tasks) for name, tasks in plays.items()}
+    found = {name: running.results()[name] for name, running in started.items()}
+    for name, results in found.items():
+        assert len(results) == len(plays[name]), results[-1]["screen"]
+    return found
+
+
+def outcomes(result: Result) -> dict[str, str]:
+    """Outcome by job of a write."""
+    return {one["job_id"]: one["outcome"] for one in result["results"]}
+
+
+def reasons(result: Result) -> dict[str, str]:
+    """Reason by job of a write."""
+    return {one["job_id"]: one["reason"] for one in result["results"]}
+
+
+def mapped(value: Any, *ids: str) -> dict[str, Any]:
+    """The same value for each of these ids."""
+    return dict.fromkeys(ids, value)
+
+
+def column(result: Result, name: str) -> dict[str, str]:
+    """One column of a look, by id."""
+    return {job_id: row[name] for job_id, row in rows(result).items()}
+
+
+def held_at(eligible_time: str) -> int | None:
+    """The instance that squeue's EligibleTime carries, None for none."""
+    if not eligible_time.isdigit() or int(eligible_time) < BASE:
+        return None
+    return int(eligible_time) - BASE
+
+
+def told(result: Result, changed: bool, failed: bool = False) -> None:
+    """What the task as a whole says."""
+    assert (result["changed"], result["failed"]) == (changed, failed), result
+
+
+def ready(cluster: Cluster, known: set[str], *users: str) -> None:
+    """See to it that these users may write; ``known`` are those whose preflight there is."""
+    wanted = [user for user in users if user not in known]
+    if wanted:
+        for result in play(cluster, *(preflight(user) for user in wanted)):
+            assert not result["failed"], result
+        known.update(wanted)
+
+
+def forget(cluster: Cluster, *users: str) -> None:
+    """Remove what the tests' preflights and writes of these users have kept."""
+    folders = [place(user)["state_dir"].rpartition("/")[0] for user in users]
+    assert cluster.sh(["rm", "-rf", *folders]).status == 0
+
+
+@dataclass
+class Jobs:
+    """Jobs on one cluster, cancelled at the end."""
+
+    cluster: Cluster
+    ids: list[str] = field(default_factory=list)
+
+    def submit(
+        self, *options: str, user: str = "user1", script: str = "sleep 600", count: int = 1
+    ) -> list[str]:
+        """Submit the same job ``count`` times; the numbers."""
+        argv = ["sbatch", "--parsable", "-n1", "--mem=10", "-o", "/dev/null", *options]
+        loop = (
+            'n=$1 job=$2; shift 2; for i in $(seq $n); do printf "#!/bin/sh\\n%s\\n" "$job" |'
+            ' "$@" || exit 1; done'
+        )
+        said = self.cluster.sh(["sh", "-c", loop, "sh", str(count), script, *argv], user=user).text
+        made = [line.partition(";")[0] for line in said.splitlines()]
+        assert len(made) == count, said
+        self.ids.extend(made)
+        return made
+
+    def one(self, *options: str, user: str = "user1", script: str = "sleep 600") -> str:
+        """Submit one job; its number."""
+        return self.submit(*options, user=user, script=script)[0]
+
+    def look(self, *ids: str) -> dict[str, Row]:
+        """The jobs as raw squeue shows them now."""
+        listed = ",".join([*ids, ids[0]])
+        columns = ",".join(f"{name}:|" for name in COLUMNS)
+        argv = ["env", "SLURM_TIME_FORMAT=%s", "squeue", "-h", "-a", "-r", "-t", "all", "-j"]
+        reply = self.cluster.sh([*argv, listed, "-O", columns])
+        return rows({"rc": reply.status, "stdout": reply.stdout.decode()})
+
+    def await_state(self, state: str, *ids: str, limit: float = 90) -> None:
+        """Wait until all these jobs show a state."""
+        wait_for(lambda: {row["State"] for row in self.look(*ids).values()} == {state}, limit=limit)
+
+    def cancel(self) -> None:
+        """Let none of them live on."""
+        if self.ids:
+            self.cluster.sh(["scancel", *self.ids])
+
+
+def wait_for(condition: Callable[[], bool], limit: float = 90) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.4)
+
+
+def settings(cluster: Cluster) -> Mapping[str, str]:
+    """What ``scontrol show config`` shows."""
+    lines = cluster.sh(["scontrol", "show", "config"]).text.splitlines()
+    pairs = (line.partition("=") for line in lines if "=" in line)
+    return {key.strip(): value.strip() for key, _sign, value in pairs}
