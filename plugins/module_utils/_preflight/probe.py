@@ -55,7 +55,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.hold import (
     place_arguments,
     release,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._writes.judge import Proof
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import Outcome
 
 #: A probe's job whose process can't be looked at (another host's) is removed when it is this many
 #: seconds old: its steps take far less, and it never runs.
@@ -65,9 +65,6 @@ LONGEST_LIFE = 900
 LONGEST_CLEANING = 40.0
 
 INSTANCE, STALE_INSTANCE = 1, 2
-
-#: Seconds within which the release that has to be refused may be started.
-RELEASE_TTL = 60
 
 #: Failures that tell nothing about what a cluster can do; the first two say that the job is over.
 _NO_ANSWER = frozenset(
@@ -275,12 +272,14 @@ class HoldProbe:
 
     def refuses_stale(self) -> Optional[Support]:
         """A release that names another instance is refused."""
-        known = release(self.run, self.job_id, STALE_INSTANCE, RELEASE_TTL)
-        if known.proof is Proof.WITHHELD:
+        try:
+            outcome = release(self.run, self.job_id, STALE_INSTANCE)
+        except SlurmError as error:
+            return _unseen("a stale release changed the hold: %s" % error.message)
+        if outcome is Outcome.STALE:
             return None
-        if known.proof is Proof.ANSWERED:
-            return probed(Answer.NO, NOT_REFUSED)
-        return _unseen("a stale release changed the hold: %s" % known.message)
+        seen = outcome in (Outcome.APPLIED, Outcome.UNCHANGED)
+        return probed(Answer.NO, NOT_REFUSED) if seen else _unseen(NOT_REFUSED)
 
     def unchanged(self) -> Optional[Support]:
         """The refusal left the hold as it was."""

@@ -120,7 +120,7 @@ def test_the_hosts_clock_is_looked_at_once_a_round(act: Any) -> None:
     )
     act(remote)
     assert remote.commands == ["date +%s.%N"]
-    assert remote.asked[1]["_round"]["skew"] == [-0.5, 0.0]
+    assert remote.asked[1]["_round"]["skew"][:2] == [-0.5, 0.0]
 
 
 @pytest.mark.parametrize(("clock", "looks"), [("1796000000.5\n", 1), ("+%s.%N: bad\n", 3)])

@@ -55,7 +55,7 @@ def two_rounds(monkeypatch: pytest.MonkeyPatch, **options: Any) -> dict[str, Any
     """The module's result of a probing preflight; the skew is given to the second round."""
     first = leave(preflight, options, monkeypatch)
     assert first["round"]["finished"] is False
-    message = {"state": first["round"]["state"], "skew": [-0.5, 0.5], "wait": 6.0}
+    message = {"state": first["round"]["state"], "skew": [-0.5, 0.5, 0.25], "wait": 6.0}
     return leave(preflight, {**options, "_round": message}, monkeypatch)
 
 

@@ -94,6 +94,9 @@ def test_the_true_skew_is_inside_by_way_of_the_hosts_clock(
     told = sent + way[3]
     seen = skew_by_host(sample, host_offset(told - host, sent, told + way[4]))
     assert seen.low - EPSILON <= true <= seen.high + EPSILON
+    # The controller is not further ahead of the host than this says, for writes' deadlines.
+    assert seen.offset is not None
+    assert seen.offset >= host - EPSILON
     # It is as wide as the journeys that were made, whatever the module's own took.
     width = way[3] + way[4] + way[1] + way[2] + 1
     assert abs((seen.high - seen.low) - width) < EPSILON
@@ -123,7 +126,7 @@ def test_intervals_that_exclude_each_other_leave_the_newer_one() -> None:
 
 def test_steady_clock_that_stands_still_is_no_loss() -> None:
     sample = Sample(as_of=1000, wall=7.0, began=5.0, asked=5.0, answered=5.0, ended=5.0)
-    assert skew(sample, 1000.5, 1001.5) == Skew(-0.5, 1.5)
+    assert skew(sample, 1000.5, 1001.5) == Skew(-0.5, 1.5, 1001.5 - 7.0)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_messages_pass_through_json() -> None:
     assert Message.read(json.loads(json.dumps(exchange.message()))) == Message(None, None, 0.0)
     exchange.take(part(False, state={"job_id": "41"}, waiting=True), 1000.0, 1001.0)
     message = Message.read(json.loads(json.dumps(exchange.message())))
-    assert message == Message({"job_id": "41"}, Skew(-1.0, 1.0), ROUND)
+    assert message == Message({"job_id": "41"}, Skew(-1.0, 1.0, 1001.0 - 1796000000.0), ROUND)
 
 
 def test_rounds_go_on_until_the_module_has_finished() -> None:
@@ -65,9 +65,9 @@ def test_a_module_that_ended_early_ends_the_rounds() -> None:
 def test_skew_narrows_from_round_to_round() -> None:
     exchange = Exchange()
     exchange.take(part(False), 1000.0, 1010.0)
-    assert exchange.message()["skew"] == [-1.0, 10.0]
+    assert exchange.message()["skew"][:2] == [-1.0, 10.0]
     exchange.take(part(True), 1000.5, 1001.0)
-    assert exchange.message()["skew"] == [-0.5, 1.0]
+    assert exchange.message()["skew"][:2] == [-0.5, 1.0]
 
 
 def test_the_hosts_clock_is_asked_for_while_it_helps() -> None:
@@ -81,7 +81,7 @@ def test_the_hosts_clock_is_asked_for_while_it_helps() -> None:
     busy.take(part(True), 980.0, 1020.0)
     assert busy.unsure is True
     busy.hear_host("1796000000.250000000", 1000.5, 1001.0)
-    assert (busy.unsure, busy.message()["skew"]) == (False, [-0.75, 0.75])
+    assert (busy.unsure, busy.message()["skew"][:2]) == (False, [-0.75, 0.75])
     none = Exchange()
     none.take({"finished": False, "clock": None}, 980.0, 1020.0)
     assert none.unsure is False
@@ -94,14 +94,14 @@ def test_what_is_no_clock_is_passed_by(told: str) -> None:
     exchange = Exchange()
     exchange.take(part(True), 980.0, 1020.0)
     exchange.hear_host(told, 1000.5, 1001.0)
-    assert exchange.message()["skew"] == [-21.0, 20.0]
+    assert exchange.message()["skew"][:2] == [-21.0, 20.0]
 
 
 def test_a_banner_before_the_clock_does_no_harm() -> None:
     exchange = Exchange()
     exchange.take(part(True), 980.0, 1020.0)
     exchange.hear_host("Welcome\n1234567890.5", 1000.5, 1001.0)
-    assert exchange.message()["skew"] != [-21.0, 20.0]
+    assert exchange.message()["skew"][:2] != [-21.0, 20.0]
 
 
 def test_the_clocks_check_is_put_in_its_place() -> None:
