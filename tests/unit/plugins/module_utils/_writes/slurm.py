@@ -226,7 +226,7 @@ class Slurm:
             return self._requeue
         assert arguments[0] == "update"
         assert len(arguments) == 3
-        key, _, value = arguments[2].partition("=")
+        key, _equals, value = arguments[2].partition("=")
         return lambda job: self._update(job, key, value)
 
     def _update(self, job: dict[str, str], key: str, value: str) -> str:
@@ -334,7 +334,7 @@ class _Play:
         )
         found = []
         for row in reply.out.split() if reply.status == 0 else []:
-            number, _, value = row.removesuffix(end).partition(gap)
+            number, _gap, value = row.removesuffix(end).partition(gap)
             has_come = not value.isdigit() or int(value) <= self.slurm.clock.now
             found.append((number, come if come and has_come else value))
         chosen, ordinals = [], []

@@ -444,7 +444,7 @@ def test_two_processes_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert {one.nonce for one in found} == {f"{n}-{i}" for n in "abc" for i in range(each)}
     assert {one.outcome for one in found if one.job_id == "1"} == {"applied"}
     chances = {name: random.Random(name) for name in "abc"}
-    expected = sum(chances[name].randint(2, 6) - 1 for name in "abc" for _ in range(each))
+    expected = sum(chances[name].randint(2, 6) - 1 for name in "abc" for _turn in range(each))
     assert len(found) == expected
 
 
@@ -541,7 +541,7 @@ def test_no_handle_is_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     make = folder / "bad"
     make.mkdir(mode=0o700)
     make_world_writable(make / "journal.jsonl")
-    for _ in range(10):
+    for _turn in range(10):
         with pytest.raises(SlurmError), Journal(str(make)):
             pass
     assert len(os.listdir("/proc/self/fd")) == before
