@@ -46,6 +46,10 @@ options:
       - By default C(/var/lib/hpcops.slurm) for root, and C(hpcops.slurm) in the state directory of any other user.
       - Nothing is sent when the journal can't be written.
     type: path
+  _round:
+    description: What the action plugin tells the module from round to round. Not for use in a task.
+    type: dict
+    default: {}
 attributes:
   action:
     support: full

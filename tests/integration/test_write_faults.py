@@ -255,7 +255,10 @@ def met(fleet: Mapping[str, Cluster]) -> Iterator[Met]:
         for name, mine in tasks.items():
             left = iter(results[name])
             for what, some in mine.items():
-                found[what, name] = (ids[name][what], [next(left) for _task in some])
+                found[what, name] = (
+                    ids[name][what],
+                    [one for _task, one in zip(some, left, strict=False)],
+                )
         yield found
     finally:
         for jobs in all_jobs.values():

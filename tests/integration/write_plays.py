@@ -163,7 +163,7 @@ def start(clusters: Sequence[Cluster], tasks: Sequence[Task], diff: bool = True)
 
 def play(cluster: Cluster, *tasks: Task) -> list[Result]:
     """Run tasks on one cluster; their results, in order."""
-    [results] = start([cluster], tasks).results().values()
+    results = start([cluster], tasks).results()[cluster.name]
     assert len(results) == len(tasks), results[-1]["screen"]
     return results
 

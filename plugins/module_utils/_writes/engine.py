@@ -241,8 +241,7 @@ class Writer:
         A job that is named twice counts once, by its first name.
         """
         if names is None:
-            assert self.order.selection is not None
-            queue = read_queue(self.run, self.order.selection)
+            queue = read_queue(self.run, self.order.selection or Selection())
             every = RecordIndex(queue.records).rows
             return {record.id_text: record for record in queue.records}, every
         rows: Dict[int, Sequence[JobRecord]] = {}

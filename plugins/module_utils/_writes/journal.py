@@ -214,27 +214,33 @@ class Journal:
         """Record what became of jobs, by nonce and job."""
         self._append([_end_event(nonce, jobs) for nonce, jobs in outcomes.items()])
 
+    def _open(self) -> int:
+        """The handle of the file, which is only there while the journal is entered."""
+        if self._handle is None:
+            raise RuntimeError("the journal is not entered")
+        return self._handle
+
     def _append(self, events: Sequence[Mapping[str, Any]]) -> None:
-        assert self._handle is not None
-        before = os.fstat(self._handle).st_size
+        handle = self._open()
+        before = os.fstat(handle).st_size
         data = _lines(events)
-        if before and os.pread(self._handle, 1, before - 1) != b"\n":
+        if before and os.pread(handle, 1, before - 1) != b"\n":
             data = b"\n" + data  # a torn line ends here
         try:
-            if os.write(self._handle, data) != len(data):
+            if os.write(handle, data) != len(data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(self._handle)
+            os.fsync(handle)
         except OSError as error:
             try:
-                os.ftruncate(self._handle, before)
+                os.ftruncate(handle, before)
             except OSError:
                 pass
             raise self._error("be written", error) from error
 
     def compact(self, now: float) -> None:
         """Rewrite a large file with the entries that can still matter, if that makes it small."""
-        assert self._handle is not None
-        size = os.fstat(self._handle).st_size
+        handle = self._open()
+        size = os.fstat(handle).st_size
         if size < COMPACT_AT:
             return
         kept = needed(self.entries(), now)
@@ -246,7 +252,7 @@ class Journal:
         except OSError as error:
             self._warn(self._error("be rewritten", error).message)
             return
-        os.close(self._handle)
+        os.close(handle)
         self._handle = fresh
 
     def _replaced(self, data: bytes) -> int:
@@ -402,5 +408,5 @@ def _validated(event: Mapping[str, Any]) -> None:
         raise ValueError("event %r" % (event["event"],))
     if not all(isinstance(one, str) for one in texts):
         raise TypeError("a text is none")
-    if not all(type(one) is int for one in numbers):
+    if any(isinstance(one, bool) or not isinstance(one, int) for one in numbers):
         raise TypeError("a number is none")

@@ -24,12 +24,6 @@ from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._writes.sl
     Host,
     Slurm,
 )
-from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._writes.slurm import (
-    host as host,
-)
-from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._writes.slurm import (
-    slurm as slurm,
-)
 
 #: What a case says of the task, beside what it says of its one job.
 OF_THE_TASK = {"failed", "write_commands", "evidence_contains", "requeue_commands"}

@@ -43,12 +43,6 @@ from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._writes.sl
     changes,
     outcomes,
 )
-from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._writes.slurm import (
-    host as host,
-)
-from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._writes.slurm import (
-    slurm as slurm,
-)
 
 MINE = Selection(users=("user1",))
 RUNS = {"State": "RUNNING", "StartTime": str(NOW - 100), "Requeue": "0"}
