@@ -30,7 +30,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.checks imp
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.declarations import (
     declarations,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.probe import Place
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.started import Place
 
 FORMAT = 1
 

@@ -48,16 +48,11 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.facts impo
     View,
     preflight_facts,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.history import (
-    limit,
-    wait_for_row,
-)
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.probe import (
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds import Message
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.started import (
     NotStarted,
     Started,
-    attempt,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds import Message
 
 #: Where packages and sackd put slurm.conf; scontrol may have another place built in.
 USUAL_PLACES = (
@@ -163,6 +158,9 @@ class Preflight:
 
     def _start(self, configuration: Configuration) -> Optional[Probed]:
         """Probe, one run of this user at a time. None when the probe was started."""
+        # Here, since most runs find cached answers: see started.py.
+        from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.probe import attempt
+
         lock = Lock(self.request.cache_path)
         alone, why = lock.take(LOCK_PATIENCE)
         try:
@@ -189,6 +187,11 @@ class Preflight:
         return self._unseen(found.reason)
 
     def _go_on(self, configuration: Configuration, started: Started) -> Round:
+        from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.history import (
+            limit,
+            wait_for_row,
+        )
+
         waited = max(0.0, time.time() - started.cancelled_at)
         if started.accounting is None:
             answer, waited = wait_for_row(self.run, configuration, started, self.message.wait)
