@@ -53,6 +53,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.started im
     NotStarted,
     Started,
 )
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.verdicts import Check
 
 #: Where packages and sackd put slurm.conf; scontrol may have another place built in.
 USUAL_PLACES = (
@@ -241,7 +242,7 @@ class Preflight:
         ended.facts = preflight_facts(view, seen, found, self.request.terms, time.time())
         return ended
 
-    def _checks(self, view: View, seen: Probed) -> List[checks.Check]:
+    def _checks(self, view: View, seen: Probed) -> List[Check]:
         commands, configuration = self.commands, view.configuration
         paths = {name: commands.path_of(name) for name in checks.COMMANDS}
         places = [path for path in USUAL_PLACES if os.path.exists(path)]
