@@ -234,11 +234,11 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.preflight 
     Preflight,
     Request,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.probe import (
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds import Message
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.started import (
     Interrupted,
     Place,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds import Message
 
 
 def options() -> Dict[str, Dict[str, Any]]:

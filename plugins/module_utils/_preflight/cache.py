@@ -11,7 +11,6 @@ import fcntl
 import json
 import os
 import stat
-import tempfile
 import time
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Tuple
@@ -208,6 +207,8 @@ class Cache:
             os.close(handle)
 
     def _replace(self, document: Mapping[str, Any]) -> None:
+        import tempfile  # costly, and most runs write nothing
+
         directory = _directory_of(self.path)
         handle, temporary = tempfile.mkstemp(prefix=".slurm_preflight-", dir=directory)
         try:

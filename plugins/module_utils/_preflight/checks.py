@@ -8,9 +8,7 @@ to the collection.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
-from typing import Dict, List, Mapping, Optional, Sequence
+from typing import List, Mapping, Optional, Sequence
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.config import (
     Configuration,
@@ -36,12 +34,15 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
     FailureClass,
     Reply,
     SlurmError,
-    printable,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import UNKNOWN
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.capabilities import (
     READ_ONLY,
     Support,
+)
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.verdicts import (
+    Check,
+    Verdict,
 )
 
 #: Name of the probe's job.
@@ -58,34 +59,6 @@ LONG_MIN_JOB_AGE = 7200
 
 _RECONFIGURE = "in slurm.conf on every host, then scontrol reconfigure"
 _RESTART = "in slurm.conf on every host, then restart slurmctld and the slurmds"
-
-
-class Verdict(str, Enum):
-    """What a check found; unknown is not a failure and not a pass."""
-
-    PASS = "pass"
-    WARN = "warn"
-    FAIL = "fail"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One check. ``evidence`` is the line or value seen, ``remedy`` what to change, and where."""
-
-    name: str
-    verdict: Verdict
-    evidence: str
-    remedy: str = ""
-
-    def as_fact(self) -> Dict[str, str]:
-        """The check as JSON-safe values."""
-        return {
-            "name": self.name,
-            "verdict": self.verdict.value,
-            "evidence": printable(self.evidence),
-            "remedy": self.remedy,
-        }
 
 
 def commands(paths: Mapping[str, Optional[str]]) -> Check:

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import Dict, Optional
 
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.checks import (
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.verdicts import (
     Check,
     Verdict,
 )

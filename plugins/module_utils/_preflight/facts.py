@@ -26,11 +26,11 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.capabiliti
     interfaces,
     rules,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.checks import Check
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.declarations import (
     declarations,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.probe import Place
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.started import Place
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.verdicts import Check
 
 FORMAT = 1
 

@@ -25,7 +25,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.capabiliti
     probed,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.checks import JOB_NAME
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.probe import Started
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.started import Started
 
 #: Seconds between two looks at sacct (spec page "Capabilities and declarations").
 POLL = 2.0

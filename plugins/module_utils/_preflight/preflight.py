@@ -49,16 +49,12 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.facts impo
     View,
     preflight_facts,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.history import (
-    limit,
-    wait_for_row,
-)
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.probe import (
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds import Message
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.started import (
     NotStarted,
     Started,
-    attempt,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds import Message
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.verdicts import Check
 
 #: Where packages and sackd put slurm.conf; scontrol may have another place built in.
 USUAL_PLACES = (
@@ -164,6 +160,9 @@ class Preflight:
 
     def _start(self, configuration: Configuration) -> Optional[Probed]:
         """Probe, one run of this user at a time. None when the probe was started."""
+        # Here, since most runs find cached answers: see started.py.
+        from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.probe import attempt
+
         lock = Lock(self.request.cache_path)
         alone, why = lock.take(LOCK_PATIENCE)
         try:
@@ -190,6 +189,11 @@ class Preflight:
         return self._unseen(found.reason)
 
     def _go_on(self, configuration: Configuration, started: Started) -> Round:
+        from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.history import (
+            limit,
+            wait_for_row,
+        )
+
         waited = max(0.0, time.time() - started.cancelled_at)
         if started.accounting is None:
             answer, waited = wait_for_row(self.run, configuration, started, self.message.wait)
@@ -241,7 +245,7 @@ class Preflight:
         ended.facts = preflight_facts(view, seen, found, self.request.terms, time.time())
         return ended
 
-    def _checks(self, view: View, seen: Probed) -> List[checks.Check]:
+    def _checks(self, view: View, seen: Probed) -> List[Check]:
         commands, configuration = self.commands, view.configuration
         paths = {name: commands.path_of(name) for name in checks.COMMANDS}
         places = [path for path in USUAL_PLACES if os.path.exists(path)]

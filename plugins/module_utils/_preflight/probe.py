@@ -50,6 +50,12 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.owner impo
     COMMENT_START,
     Owner,
 )
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.started import (
+    Interrupted,
+    NotStarted,
+    Place,
+    Started,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.hold import (
     open_arguments,
     place_arguments,
@@ -78,17 +84,6 @@ _NO_ANSWER = frozenset(
 )
 
 NOT_REFUSED = "slurm: the preflight probe failed: a release naming instance 2 was not refused"
-
-
-class Interrupted(BaseException):
-    """A signal asked the process to end, and what it has to put right was put right.
-
-    ``trouble`` says what could not be removed, "" when nothing is left.
-    """
-
-    def __init__(self, number: int, trouble: str = "") -> None:
-        super().__init__(number, trouble)
-        self.number, self.trouble = number, trouble
 
 
 class Interruptible:
@@ -154,17 +149,6 @@ class Interruptible:
             signal.signal(number, handler)
         if not isinstance(error, Interrupted):
             self._check()
-
-
-@dataclass(frozen=True)
-class Place:
-    """Who probes, from where, and where the job is submitted to (None: the user's default)."""
-
-    user: str
-    host: str
-    partition: Optional[str] = None
-    account: Optional[str] = None
-    qos: Optional[str] = None
 
 
 def submit_arguments(place: Place, comment: str) -> List[str]:
@@ -429,40 +413,6 @@ class Cleaning:
         self.run("scancel", job_id)
         found = look_up(self.run, job_id)
         return found.live is Answer.NO or found.known is Answer.NO
-
-
-@dataclass(frozen=True)
-class Started:
-    """A probe whose job is over: what is known, and what accounting has still to say.
-
-    ``ran_at`` and ``cancelled_at`` are epoch seconds of the host, ``since`` is slurmctld's clock
-    before the submission. ``accounting`` is None until it is known. ``removed`` are the jobs of
-    earlier runs that were removed, ``trouble`` says what could not be.
-    """
-
-    job_id: str
-    comment: str
-    ran_at: int
-    cancelled_at: float
-    hold: Support
-    accounting: Optional[Support] = None
-    removed: Tuple[str, ...] = ()
-    trouble: str = ""
-    since: Optional[int] = None
-
-
-@dataclass(frozen=True)
-class NotStarted:
-    """Why there is no probe; the rest as in :class:`Started`.
-
-    ``refused``: slurmctld wants no such job. ``late``: there may have been a job, or may yet be.
-    """
-
-    reason: str
-    refused: bool = False
-    late: bool = False
-    removed: Tuple[str, ...] = ()
-    trouble: str = ""
 
 
 def attempt(

@@ -13,10 +13,6 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional
 
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.checks import (
-    Check,
-    Verdict,
-)
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.clock import (
     Sample,
     Skew,
@@ -24,6 +20,10 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.clock impo
     host_offset,
     skew,
     skew_by_host,
+)
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.verdicts import (
+    Check,
+    Verdict,
 )
 
 #: Seconds that a round may wait for sacct. The first one waits for nothing: another has to follow

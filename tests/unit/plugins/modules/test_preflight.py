@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Commands
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import Reply
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.preflight import Preflight
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.probe import Interrupted
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.started import Interrupted
 from ansible_collections.hpcops.slurm.plugins.modules import config_info, preflight
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._preflight.fake_slurm import (
     FakeSlurm,

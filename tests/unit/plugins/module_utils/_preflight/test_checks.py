@@ -25,7 +25,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.capabiliti
     READ_ONLY,
     probed,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.checks import Check
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.verdicts import Check
 from ansible_collections.hpcops.slurm.tests.unit.case_words import case, runs
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._preflight.samples import (
     configuration,

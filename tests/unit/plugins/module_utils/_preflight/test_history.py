@@ -22,7 +22,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.history im
     look,
     wait_for_row,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.probe import Started
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.started import Started
 from ansible_collections.hpcops.slurm.tests.unit.case_words import runs
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._jobs.fakes import row
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._preflight.fake_slurm import (

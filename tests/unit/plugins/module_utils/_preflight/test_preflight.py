@@ -29,11 +29,11 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.preflight 
     Request,
     Round,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.probe import Place
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.rounds import (
     Exchange,
     Message,
 )
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.started import Place
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._preflight.fake_slurm import (
     CUT_OFF,
     HUNG,

@@ -26,12 +26,14 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.owner impo
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.probe import (
     LONGEST_LIFE,
-    Interrupted,
     Interruptible,
+    attempt,
+)
+from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.started import (
+    Interrupted,
     NotStarted,
     Place,
     Started,
-    attempt,
 )
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._jobs.fakes import option
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._preflight import fake_slurm
