@@ -16,7 +16,7 @@ options:
     type: path
   command_timeout:
     description:
-      - Seconds that one of Slurm's commands may take before it is ended and its answer counts as none.
+      - Seconds that one of Slurm's commands may take before it is ended and its answer counts as none, from 0.1 to 86400.
       - Slurm's clients give up by themselves after C(MessageTimeout), or after about a minute when they find no configuration, so that
         the default lets them say why.
     type: float

@@ -220,6 +220,21 @@ def test_case_a_03_live_min_job_age(
     assert seconds == ("unknown" if wanted is None else wanted)
 
 
+@pytest.mark.parametrize(("name", "run", "expected"), list(runs("C-01")))
+def test_case_c_01_no_answer_is_no_configuration(
+    name: str, run: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    del name
+    for listing_before in ("", HEADER + "MinJobAge = 60 sec\n"):
+        if listing_before and run["rc"] == 1:
+            continue  # a whole listing with a ping that failed counts
+        out = listing_before + run["stdout"]
+        with pytest.raises(SlurmError) as raised:
+            read_configuration(replying(run["rc"], out, run["stderr"]))
+        assert raised.value.failure.value == expected["class"]
+        assert raised.value.retry.value == expected["retry"]
+
+
 @pytest.mark.parametrize(("name", "run", "expected"), list(runs("C-02")))
 def test_case_c_02_ping(name: str, run: dict[str, Any], expected: dict[str, Any]) -> None:
     del name
