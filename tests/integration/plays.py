@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -119,6 +121,7 @@ def start(
     ``pipelining`` makes it faster; the modules then have no terminal.
     """
     folder = Path(tempfile.mkdtemp(prefix="hpcops-play-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     playbook = folder / "playbook.json"  # JSON is YAML
     (folder / "ansible.cfg").write_text("")
     content = {"hosts": "all", "gather_facts": False, "tasks": list(tasks), **play}
