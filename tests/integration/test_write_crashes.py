@@ -25,8 +25,8 @@ from ansible_collections.hpcops.slurm.tests.integration.plays import (
     preflight,
     rows,
     start,
-    told,
     together,
+    told,
     wait_for,
     write,
 )

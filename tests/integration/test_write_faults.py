@@ -34,8 +34,8 @@ from ansible_collections.hpcops.slurm.tests.integration.plays import (
     reasons,
     rows,
     shell,
-    told,
     together,
+    told,
     write,
 )
 
