@@ -133,11 +133,15 @@ class Running:
         return found
 
 
-def start(clusters: Sequence[Cluster], tasks: Sequence[Task], diff: bool = True) -> Running:
-    """Start a play on clusters. A task that fails doesn't end it."""
+def start(
+    clusters: Sequence[Cluster],
+    tasks: Sequence[Task],
+    variables: Mapping[str, Any] | None = None,
+) -> Running:
+    """Start a play on clusters, with differences shown. A task that fails doesn't end it."""
     folder = tempfile.TemporaryDirectory(prefix="play-")
     kept = [{"ignore_errors": True, "ignore_unreachable": True, **task} for task in tasks]
-    play = {"hosts": "all", "gather_facts": False, "tasks": kept}
+    play = {"hosts": "all", "gather_facts": False, "vars": dict(variables or {}), "tasks": kept}
     book, record = Path(folder.name, "play.yml"), Path(folder.name, "results.jsonl")
     book.write_text(json.dumps([play]), encoding="utf-8")
     sources = [word for one in clusters for word in ("-i", str(inventory(one)))]
@@ -150,7 +154,7 @@ def start(clusters: Sequence[Cluster], tasks: Sequence[Task], diff: bool = True)
         "RECORDED_RESULTS": str(record),
     }
     process = subprocess.Popen(
-        [str(PLAYBOOK), *sources, *(["--diff"] if diff else []), str(book)],
+        [str(PLAYBOOK), *sources, "--diff", str(book)],
         cwd=ROOT,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -161,9 +165,11 @@ def start(clusters: Sequence[Cluster], tasks: Sequence[Task], diff: bool = True)
     return Running(process, folder, record)
 
 
-def play(cluster: Cluster, *tasks: Task) -> list[Result]:
+def play(
+    cluster: Cluster, *tasks: Task, variables: Mapping[str, Any] | None = None
+) -> list[Result]:
     """Run tasks on one cluster; their results, in order."""
-    results = start([cluster], tasks).results()[cluster.name]
+    [results] = start([cluster], tasks, variables).results().values()
     assert len(results) == len(tasks), results[-1]["screen"]
     return results
 
