@@ -122,6 +122,8 @@ class CallbackModule(CallbackBase):
 
     def _take(self, result: Any) -> None:
         """Remember the report or the fact in a result; the last one of a host counts."""
+        if _is_about_jobs(result):
+            return
         host, data = _parts(result)
         facts = data.get("ansible_facts")
         if not isinstance(facts, Mapping):
@@ -131,6 +133,15 @@ class CallbackModule(CallbackBase):
             self.reports[host] = report
         if isinstance(fact, Mapping):
             self.facts[host] = fact
+
+
+def _is_about_jobs(result: Any) -> bool:
+    """Whether a result is one of our modules' about jobs, which has no such fact.
+
+    ansible-core walks over a whole result when a callback looks at it: seconds for a large queue.
+    """
+    task = getattr(result, "task", None) or getattr(result, "_task", None)
+    return str(getattr(task, "action", "")).startswith("hpcops.slurm.job_")
 
 
 def _parts(result: Any) -> tuple[str, Mapping[str, Any]]:
