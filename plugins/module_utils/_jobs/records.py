@@ -65,6 +65,9 @@ _RESULT = tuple(
     submit_time requeue restarts priority nice exit_code batch time_limit user account partition
     qos reservation node_list name comment gate hold_kind hold_instance""".split()
 )
+_STATE_NAMES = frozenset(parse_state("PENDING").as_result())
+#: The values of a result, by which some of them can be asked for.
+NAMES = frozenset(("job_id", "raw_id", *_STATE_NAMES, *_RESULT))
 _ABSENT = frozenset(("N/A", ""))
 _NULL = "(null)"
 _NOTHING: Mapping[str, str] = {}
@@ -148,10 +151,22 @@ class JobRecord:
         """The nodes allocated; ValueError when the list cannot be read."""
         return expand_hosts(self.node_list)
 
-    def as_result(self) -> Dict[str, Any]:
-        """JSON-safe values for a module's result."""
-        values = {name: fields.plain(getattr(self, name)) for name in _RESULT}
-        return {"job_id": self.id_text, "raw_id": self.job_id, **self.state.as_result(), **values}
+    def as_result(self, names: Sequence[str] = ()) -> Dict[str, Any]:
+        """JSON-safe values for a module's result: those of :data:`NAMES` that are named, or all."""
+        if not names:
+            values = {name: fields.plain(getattr(self, name)) for name in _RESULT}
+            state = self.state.as_result()
+            return {"job_id": self.id_text, "raw_id": self.job_id, **state, **values}
+        state = self.state.as_result() if not _STATE_NAMES.isdisjoint(names) else {}
+        made: Dict[str, Any] = {"job_id": self.id_text}
+        for name in names:
+            if name in state:
+                made[name] = state[name]
+            elif name == "raw_id":
+                made[name] = self.job_id
+            elif name != "job_id":
+                made[name] = fields.plain(getattr(self, name))
+        return made
 
 
 def record_from(values: Sequence[str], extra: Sequence[str] = ()) -> JobRecord:
