@@ -31,8 +31,8 @@ help:
 	@echo 'make galaxy       build the archive and import it as Ansible Galaxy does'
 	@echo 'make integration  tests against real Slurm'
 	@echo 'make integration-writes  the writes against real Slurm: slow, and no part of make test'
-	@echo 'make bench        what a preflight costs, beside a ping play and raw sacct'
-	@echo 'make molecule     the molecule scenario against real Slurm'
+	@echo 'make bench        what a preflight, a write and a read of many jobs cost, beside raw commands'
+	@echo 'make molecule     the molecule scenarios against real Slurm'
 	@echo 'make setup        only the virtual environments and the collection link'
 	@echo 'make clean-sandbox  stop all clusters of the sandbox;  make clean  remove what make made'
 
@@ -79,6 +79,7 @@ integration-writes: .venv/ready $(COLLECTION)
 
 bench: .venv/ready $(COLLECTION)
 	@.venv/bin/python tests/benchmarks/bench.py $(BENCH)
+	@.venv/bin/python tests/benchmarks/writes.py $(BENCH_WRITES)
 
 molecule: .venv-nox/ready $(COLLECTION)
 	@$(NOX) -s molecule
