@@ -169,7 +169,7 @@ def play(
     cluster: Cluster, *tasks: Task, variables: Mapping[str, Any] | None = None
 ) -> list[Result]:
     """Run tasks on one cluster; their results, in order."""
-    [results] = start([cluster], tasks, variables).results().values()
+    results = start([cluster], tasks, variables).results()[cluster.name]
     assert len(results) == len(tasks), results[-1]["screen"]
     return results
 
