@@ -18,7 +18,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint unit sanity galaxy docs integration integration-writes bench molecule clean clean-sandbox
+.PHONY: help setup demo test lint unit sanity galaxy docs integration bench molecule clean clean-sandbox
 
 help:
 	@echo 'make demo         audit a real Slurm cluster in a container and show the report'
@@ -30,7 +30,7 @@ help:
 	@echo 'make docs         antsibull-docs on plugins, roles and guides'
 	@echo 'make galaxy       build the archive and import it as Ansible Galaxy does'
 	@echo 'make integration  tests against real Slurm'
-	@echo 'make integration-writes  the writes against real Slurm: slow, and no part of make test'
+	@echo 'make  the writes against real Slurm: slow, and no part of make test'
 	@echo 'make bench        what a preflight, a write and a read of many jobs cost, beside raw commands'
 	@echo 'make molecule     the molecule scenarios against real Slurm'
 	@echo 'make setup        only the virtual environments and the collection link'
@@ -70,12 +70,9 @@ docs: .venv-nox/ready
 galaxy: .venv-nox/ready
 	@$(NOX) -s galaxy
 
+# Most of a test is waiting for Slurm: those on clusters of their own run at the same time.
 integration: .venv/ready $(COLLECTION)
-	@.venv/bin/pytest tests/integration --ignore-glob='*/test_write*' --ignore-glob='*/test_job_info*'
-
-# Slow: each test waits until something that was cut off can't land any more.
-integration-writes: .venv/ready $(COLLECTION)
-	@.venv/bin/pytest tests/integration/test_write* tests/integration/test_job_info.py
+	@.venv/bin/pytest tests/integration -n 4 --dist loadgroup
 
 bench: .venv/ready $(COLLECTION)
 	@.venv/bin/python tests/benchmarks/bench.py $(BENCH)

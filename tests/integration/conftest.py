@@ -75,6 +75,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", text)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Say which tests may run at the same time as others: those on clusters of their own."""
+    assert isinstance(item, pytest.Function)
+    if "fleet" in item.fixturenames:
+        group = "fleet"
+    elif {"cluster", "variant"} & set(item.fixturenames):
+        group = "variants"
+    else:
+        group = item.path.stem
+    item.add_marker(pytest.mark.xdist_group(group))
+
+
 @functools.cache
 def chosen_clusters() -> list[str]:
     """The names of the clusters that the tests run on."""

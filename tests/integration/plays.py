@@ -8,6 +8,7 @@ import atexit
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -75,7 +76,12 @@ class Run:
 
     def wait(self, limit: float = LONGEST) -> Run:
         """Wait for the end. What was printed is in ``output`` then."""
-        self.process.wait(timeout=limit)
+        try:
+            self.process.wait(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            raise AssertionError(f"the play did not end: {self.output}") from None
         return self
 
     @property
@@ -143,7 +149,12 @@ def start(
     }
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(
-            argv, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            argv,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
     return Run(process, folder)
 
@@ -152,7 +163,11 @@ def play(
     clusters: Sequence[str], tasks: Sequence[Task], arguments: Sequence[str] = (), **more: Any
 ) -> Run:
     """Run a play to its end. None of its results may have the trace of an exception."""
-    run = start(clusters, tasks, arguments, **more).wait()
+    return ended(start(clusters, tasks, arguments, **more).wait())
+
+
+def ended(run: Run) -> Run:
+    """The same run, none of whose results has the trace of an exception."""
     assert "Traceback" not in run.output, run.output
     assert "MODULE FAILURE" not in run.output, run.output
     return run

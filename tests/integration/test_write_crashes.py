@@ -23,6 +23,7 @@ from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     place,
     play,
     preflight,
+    results,
     rows,
     start,
     together,
@@ -114,7 +115,7 @@ def test_two_controllers_hold_the_same_jobs(sites: dict[str, Jobs]) -> None:
     """The higher instance wins, whoever comes first, and the journal stays whole."""
     site = sites["writes-trixie"]
     jobs = site.submit("--hold", count=120)
-    plays = {
+    started = {
         instance: start(
             [site.cluster],
             [write("job_hold", jobs=jobs, instance=instance), write("job_hold", jobs=jobs,
@@ -122,9 +123,7 @@ def test_two_controllers_hold_the_same_jobs(sites: dict[str, Jobs]) -> None:
         )
         for instance in (7, 8)
     }  # fmt: skip
-    (seven, _then), (eight, again) = (
-        running.results()["writes-trixie"] for running in plays.values()
-    )
+    (seven, _then), (eight, again) = (results(run, "writes-trixie", 2) for run in started.values())
     now = {row["EligibleTime"] for row in site.look(*jobs).values()}
     assert now == {str(BASE + 8)}
     assert set(outcomes(seven).values()) <= {"applied", "stale"}

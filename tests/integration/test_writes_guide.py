@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
+from ansible_collections.hpcops.slurm.tests.integration.plays import ROOT
 from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
-    ROOT,
     Jobs,
     column,
     held_at,

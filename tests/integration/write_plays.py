@@ -8,22 +8,17 @@ them, one a task. What squeue says in between is a task of its own, a plain comm
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from ansible_collections.hpcops.slurm.tests.integration.conftest import SANDBOX, Cluster
+from ansible_collections.hpcops.slurm.tests.integration import plays
+from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
+from ansible_collections.hpcops.slurm.tests.integration.plays import Run
 
-ROOT = Path(__file__).resolve().parents[2]
-PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
+#: Seconds that one play may take: a test's longest row of waits, and room.
+LONGEST = 600.0
 #: The hold's base, written out: the tests don't ask the engine what a hold is.
 BASE = 4102444800
 
@@ -34,11 +29,6 @@ Row = dict[str, str]
 #: What is looked at, by raw squeue: none of it is text of a user.
 COLUMNS = ("JobArrayID", "JobID", "HetJobOffset", "State", "EligibleTime", "Requeue", "RestartCnt",
            "PriorityLong", "Nice", "Reason")  # fmt: skip
-
-
-def inventory(cluster: Cluster) -> Path:
-    """Where the sandbox says how a cluster is reached."""
-    return SANDBOX.parent / ".state" / cluster.name / "inventory.yml"
 
 
 def home(user: str) -> str:
@@ -102,85 +92,41 @@ def rows(result: Result) -> dict[str, Row]:
     return seen
 
 
-@dataclass
-class Running:
-    """A play that was started and not waited for."""
-
-    process: subprocess.Popen[bytes]
-    folder: tempfile.TemporaryDirectory[str]
-    record: Path
-
-    def results(self, time_limit: float = 300) -> dict[str, list[Result]]:
-        """Wait for the end; by host, one result a task."""
-        try:
-            said = self.process.communicate(timeout=time_limit)[0]
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            said = self.process.communicate()[0]
-            raise AssertionError(f"the play did not end: {said.decode()[-3000:]}") from None
-        found: dict[str, list[Result]] = {}
-        text = self.record.read_text(encoding="utf-8") if self.record.exists() else ""
-        for line in text.splitlines():
-            kept = json.loads(line)
-            unreachable = kept["kind"] == "unreachable"
-            result = {"failed": kept["kind"] == "failed", **kept["result"]}
-            result["unreachable"] = unreachable
-            found.setdefault(kept["host"], []).append(result)
-        self.folder.cleanup()
-        assert found, said.decode()
-        for results in found.values():
-            results[-1]["screen"] = said.decode("utf-8", "replace")
-        return found
-
-
 def start(
     clusters: Sequence[Cluster],
     tasks: Sequence[Task],
     variables: Mapping[str, Any] | None = None,
-) -> Running:
+) -> Run:
     """Start a play on clusters, with differences shown. A task that fails doesn't end it."""
-    folder = tempfile.TemporaryDirectory(prefix="play-")
     kept = [{"ignore_errors": True, "ignore_unreachable": True, **task} for task in tasks]
-    play = {"hosts": "all", "gather_facts": False, "vars": dict(variables or {}), "tasks": kept}
-    book, record = Path(folder.name, "play.yml"), Path(folder.name, "results.jsonl")
-    book.write_text(json.dumps([play]), encoding="utf-8")
-    sources = [word for one in clusters for word in ("-i", str(inventory(one)))]
-    environment = {
-        **os.environ,
-        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-        "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).with_name("callbacks")),
-        "ANSIBLE_CALLBACKS_ENABLED": "recorder",
-        "ANSIBLE_PIPELINING": "true",
-        "RECORDED_RESULTS": str(record),
-    }
-    process = subprocess.Popen(
-        [str(PLAYBOOK), *sources, "--diff", str(book)],
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    return Running(process, folder, record)
+    names = [one.name for one in clusters]
+    return plays.start(names, kept, ["--diff"], pipelining=True, vars=dict(variables or {}))
+
+
+def results(run: Run, cluster: str, count: int) -> list[Result]:
+    """Wait for the end of a play of so many tasks; their results on a cluster, in order."""
+    plays.ended(run.wait(LONGEST))
+    found = [
+        {"failed": one.status == "failed", **one.result, "unreachable": one.status == "unreachable"}
+        for one in run.results
+        if one.host == cluster
+    ]
+    assert len(found) == count, run.output
+    found[-1]["screen"] = run.output
+    return found
 
 
 def play(
     cluster: Cluster, *tasks: Task, variables: Mapping[str, Any] | None = None
 ) -> list[Result]:
     """Run tasks on one cluster; their results, in order."""
-    results = start([cluster], tasks, variables).results()[cluster.name]
-    assert len(results) == len(tasks), results[-1]["screen"]
-    return results
+    return results(start([cluster], tasks, variables), cluster.name, len(tasks))
 
 
-def together(plays: Mapping[str, Sequence[Task]]) -> dict[str, list[Result]]:
+def together(wanted: Mapping[str, Sequence[Task]]) -> dict[str, list[Result]]:
     """Run a play on each of these clusters at the same time; their results by cluster."""
-    started = {name: start([Cluster(name)], tasks) for name, tasks in plays.items()}
-    found = {name: running.results()[name] for name, running in started.items()}
-    for name, results in found.items():
-        assert len(results) == len(plays[name]), results[-1]["screen"]
-    return found
+    started = {name: start([Cluster(name)], tasks) for name, tasks in wanted.items()}
+    return {name: results(run, name, len(wanted[name])) for name, run in started.items()}
 
 
 def outcomes(result: Result) -> dict[str, str]:

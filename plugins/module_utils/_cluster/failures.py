@@ -87,7 +87,8 @@ REMEDIES: Dict[FailureClass, str] = {
         " then run again"
     ),
     FailureClass.ACCOUNTING_DISABLED: (
-        "Set AccountingStorageType=accounting_storage/slurmdbd and run slurmdbd"
+        "Set AccountingStorageType=accounting_storage/slurmdbd and AccountingStorageHost in"
+        " slurm.conf, run slurmdbd with its database, then restart slurmctld"
     ),
     FailureClass.AUTHENTICATION_FAILED: (
         "Look at munged (or sackd, with auth/slurm) on this host, at its key,"

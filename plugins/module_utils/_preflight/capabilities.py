@@ -110,11 +110,11 @@ def _rule(action: str, hold: Support) -> Support:
 
 #: Which modules of this collection carry an interface.
 MODULES: Dict[str, Tuple[str, ...]] = {
-    "Holder": (),
-    "Requeuer": (),
+    "Holder": ("job_hold", "job_release"),
+    "Requeuer": ("job_requeue", "job_restore"),
     "CessationSignal": (),
     "OutputReader": (),
-    "MultiFinder": (),
+    "MultiFinder": ("job_info",),
 }
 
 

@@ -234,8 +234,7 @@ def accounting_storage(configuration: Configuration) -> Check:
     if kind == UNKNOWN:
         return Check(name, Verdict.UNKNOWN, seen)
     if kind is None or kind.endswith("/none"):
-        remedy = "%s, set %s" % (REMEDIES[FailureClass.ACCOUNTING_DISABLED], _RESTART)
-        return Check(name, Verdict.WARN, seen, remedy)
+        return Check(name, Verdict.WARN, seen, REMEDIES[FailureClass.ACCOUNTING_DISABLED])
     return Check(name, Verdict.PASS, seen)
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.failures import REMEDIES
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import FailureClass
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.facts import (
     UNKNOWN,
     Check,
@@ -251,10 +253,7 @@ def _hold_remedy(one: Support) -> str:
 
 def _accounting_remedy(one: Support) -> str:
     if "Slurm accounting storage is disabled" in one.reason:
-        return (
-            "Set AccountingStorageType=accounting_storage/slurmdbd and AccountingStorageHost in "
-            "slurm.conf, run slurmdbd with its database, then restart slurmctld"
-        )
+        return REMEDIES[FailureClass.ACCOUNTING_DISABLED]
     if "Problem talking to the database" in one.reason:
         return (
             "Bring slurmdbd and its database back (systemctl status slurmdbd on "

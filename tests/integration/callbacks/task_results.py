@@ -48,3 +48,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc, unused-ignore]
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """A host that was not reached."""
         self._write("unreachable", result)
+
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        """A task that was not run."""
+        self._write("skipped", result)

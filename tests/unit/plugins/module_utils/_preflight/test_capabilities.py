@@ -88,6 +88,13 @@ def test_interfaces(hold: Support, bound: LandingBound, ceased: bool, offered: l
     found = interfaces(hold, bound, ceased)
     assert [one["name"] for one in found] == SPEC["interfaces"] == list(MODULES)
     assert [one["offered"] for one in found] == offered
+    assert [one["modules"] for one in found] == [
+        ["job_hold", "job_release"],
+        ["job_requeue", "job_restore"],
+        [],
+        [],
+        ["job_info"],
+    ]
 
 
 def test_read_only_reason_is_the_specs() -> None:
