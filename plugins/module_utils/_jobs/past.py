@@ -61,7 +61,7 @@ def beside(record: JobRecord, history: History, window: Window) -> Dict[str, Any
         before = [one for one in rows if _before(one, since)]
         count = record.restarts if isinstance(record.restarts, int) else 0
         whole = 0 < count <= len(before)
-        made["earlier_executions"] = _earlier(before[-count:], window) if whole else None
+        made["earlier_executions"] = _numbered(before[-count:], window) if whole else None
     for one in rows:
         if one.submit_time == since and one.state.by_uid is not None:
             made.update(_canceller(one))
@@ -113,6 +113,11 @@ def _result(rows: Sequence[Execution], window: Window) -> Dict[str, Any]:
 def _earlier(rows: Sequence[Execution], window: Window) -> List[Dict[str, Any]]:
     told = (_told(one, window, over=True) for one in rows)
     return [{name: values[name] for name in EARLIER} for values in told]
+
+
+def _numbered(rows: Sequence[Execution], window: Window) -> List[Dict[str, Any]]:
+    """All earlier executions of a job, whose numbers 22.05 does not record."""
+    return [{**one, "restarts": number} for number, one in enumerate(_earlier(rows, window))]
 
 
 def _told(execution: Execution, window: Window, over: bool) -> Dict[str, Any]:
