@@ -79,8 +79,9 @@ def position_from(value: Optional[Mapping[str, Any]], stream: str) -> Position:
 class Part:
     """What one look at one file came to.
 
-    ``state`` is ``read``, ``empty`` (there, and nothing behind the offset), ``missing`` or
-    ``unreadable``. ``size`` is that of the file, None if it is not known.
+    ``state`` is ``read``, ``empty`` (there, and nothing behind the offset), ``unread`` (the limit
+    had been reached), ``missing`` or ``unreadable``. ``size`` is that of the file, None if it is
+    not known.
     """
 
     stream: str
@@ -167,7 +168,8 @@ def read_part(
     finally:
         os.close(handle)
     size = max(status.st_size, offset + len(data))
-    return Part(stream, number, path, "read" if data else "empty", offset, data, size)
+    state = "read" if data else "empty" if size == offset else "unread"
+    return Part(stream, number, path, state, offset, data, size)
 
 
 def _why(directory: str, error: OSError) -> str:
