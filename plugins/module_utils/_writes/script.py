@@ -166,6 +166,16 @@ call 1 scontrol update "JobId=$1" Requeue=0
 exit "$last"
 """
 
+#: $1 the batch script, the rest is sbatch's. What a variable holds is not read again by the shell.
+_SUBMIT = r"""
+text=$1
+shift
+call 1 sbatch "$@" <<END
+$text
+END
+exit "$last"
+"""
+
 
 @dataclass(frozen=True)
 class Address:
@@ -265,3 +275,8 @@ def restore_script(addresses: Sequence[Address]) -> Script:
     """Clear the requeue bit of all addresses."""
     ids = ",".join(one.text for one in addresses)
     return Script(_COMMON + _CLEAR, (ids,), (Call.CLEAR_BIT,), tuple(addresses), looks=False)
+
+
+def submit_script(text: str, arguments: Sequence[str]) -> Script:
+    """Submit the batch script ``text``, with these arguments of sbatch."""
+    return Script(_COMMON + _SUBMIT, (text, *arguments), (Call.SUBMIT,), (), looks=False)
