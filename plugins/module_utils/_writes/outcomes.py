@@ -30,7 +30,7 @@ LEFT = frozenset((Outcome.REJECTED, Outcome.NOT_FOUND))
 
 
 class Call(str, Enum):
-    """The kinds of scontrol calls that write."""
+    """The kinds of calls that write."""
 
     HOLD = "hold"
     RELEASE = "release"
@@ -38,6 +38,7 @@ class Call(str, Enum):
     REQUEUE = "requeue"
     CLEAR_BIT = "clear_bit"
     OPEN = "open"
+    CANCEL = "cancel"
 
 
 class Status(int, Enum):
@@ -51,3 +52,6 @@ class Status(int, Enum):
     NOTHING_TO_SEND = 76
     NOT_EXECUTABLE = 126
     NOT_THERE = 127
+    #: scancel ends with the low byte of the last error: ESLURM_NOT_WHOLE_HET_JOB, ACCESS_DENIED.
+    NOT_WHOLE = 60
+    DENIED = 210
