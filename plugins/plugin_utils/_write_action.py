@@ -88,5 +88,5 @@ class WriteAction(ActionBase):
             f"[{host}] {self._task.action}: {part['waiting_for']}: "
             f"{waited:.0f} s of {waited + left:.0f} s at most"
         )
-        if not part["state"]["aims"]:
+        if not part["state"]["aims"] and part["state"].get("end_by") is None:
             time.sleep(min(ROUND, left, 2.0))

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Clusters that may be broken, and a scontrol that breaks them just before the real one runs.
+"""Clusters that may be broken, and a scontrol and a scancel that break them right before they run.
 
 A task that is given :func:`fault` as its environment finds a wrapper first on its PATH. At the call
-that AT names (a pattern of the shell) the wrapper does what DO says, and then runs the real
-scontrol. What undoes it goes on when the wrapper has ended.
+that AT names (a pattern of the shell, for scancel one that begins with this word) the wrapper does
+what DO says, and then runs the real program. What undoes it goes on when the wrapper has ended.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from ansible_collections.hpcops.slurm.tests.integration.conftest import SANDBOX,
 
 FOLDER = "/opt/faulty"
 WRAPPER = r"""#!/bin/sh
-real=/usr/bin/scontrol
+real=/usr/bin/${0##*/} said=$*
+case $0 in
+  */scancel) said="scancel $*" ;;
+esac
 later() { setsid sh -c "sleep $1; $2" </dev/null >/dev/null 2>&1 & }
 parent() { read -r _pid _name _state parent _rest < "/proc/$1/stat"; echo "$parent"; }
 # Above this wrapper: timeout, the script, the module.
@@ -34,9 +37,9 @@ connection() {
     now=$above
   done
 }
-case "$*" in
+case $said in
   $AT)
-    echo "$*" >> /tmp/faulty-calls
+    echo "$said" >> /tmp/faulty-calls
     case $DO in
       # What undoes it is started first: this wrapper may be killed.
       # The client would wait for a minute, and is ended before.
@@ -88,6 +91,7 @@ def install(cluster: Cluster) -> None:
     """Put the wrapper there, and the configuration of a client that is patient."""
     text = (
         f"mkdir -p {FOLDER} && cat > {FOLDER}/scontrol && chmod 755 {FOLDER}/scontrol &&"
+        f" ln -sf scontrol {FOLDER}/scancel &&"
         " sed 's/^MessageTimeout=.*/MessageTimeout=60/' /etc/slurm/slurm.conf"
         f" > {FOLDER}/slurm.conf"
     )

@@ -12,7 +12,10 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
     FailureClass,
     printable,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import Limit
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import (
+    INFINITE,
+    Limit,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs import fields, hold
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.exits import (
     ExitCode,
@@ -26,6 +29,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import (
     task_spans,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import (
+    Coarse,
     JobState,
     parse_state,
 )
@@ -138,6 +142,26 @@ class JobRecord:
     def hold_instance(self) -> hold.Instance:
         """The instance of the hold in place, None for none, or "unknown"."""
         return hold.decode_hold(self.eligible_time)
+
+    @property
+    def ending(self) -> Answer:
+        """Whether the job has ended, or is about to and won't run again by itself.
+
+        COMPLETING stands for both. Of a job that was requeued, squeue shows the end as it would be
+        if it ran to its limit, or NONE without one (22.05 to 26.05); of one that ended, the end.
+        """
+        if self.state.coarse is Coarse.ENDED:
+            return Answer.YES
+        if self.state.coarse is not Coarse.UNKNOWN:
+            return Answer.NO
+        if self.state.flags != ("COMPLETING",):
+            return Answer.UNKNOWN
+        if self.time_limit == INFINITE:
+            return Answer.YES if isinstance(self.end_time, int) else Answer.NO
+        start, end, limit = self.start_time, self.end_time, self.time_limit
+        if not (isinstance(start, int) and isinstance(end, int) and isinstance(limit, int)):
+            return Answer.UNKNOWN
+        return Answer.YES if end - start < limit else Answer.UNKNOWN
 
     @property
     def nodes(self) -> Tuple[str, ...]:

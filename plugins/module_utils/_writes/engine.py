@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Commands
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.landing import KILL_AFTER
@@ -26,6 +26,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import (
     require_job_ids,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import (
+    JobLookup,
     JobRecord,
     RecordIndex,
 )
@@ -35,7 +36,11 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.squeue import (
     read_jobs,
     read_queue,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._writes.history import History
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import Coarse
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.history import (
+    History,
+    array_rows,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal import (
     BIT_LEFT,
     BIT_OFF,
@@ -47,7 +52,11 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.judge import 
     Known,
     judge,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import Call, Outcome
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import (
+    GOOD,
+    Call,
+    Outcome,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import (
     Action,
     Plan,
@@ -55,11 +64,11 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import 
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.results import (
     JobResult,
     Seen,
+    ended,
     judged,
     planned,
     result,
     settle,
-    view,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.script import Script
 
@@ -71,6 +80,9 @@ GRACE = 30
 
 #: The pauses between two reads of a job that is not settled, in seconds; the last one is kept.
 PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0)
+
+#: The same while jobs end: slurmctld forgets those that have after MinJobAge, 2 s at least.
+END_PAUSES = (0.2, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
@@ -104,7 +116,10 @@ class Permission:
 
 @dataclass(frozen=True)
 class Order:
-    """What a task asks for. ``deadline`` is on the Ansible controller's clock, in epoch seconds."""
+    """What a task asks for. ``deadline`` is on the Ansible controller's clock, in epoch seconds.
+
+    ``wait_limit``: seconds to wait until the jobs have ended, None for not at all.
+    """
 
     action: Action
     jobs: Sequence[str]
@@ -113,6 +128,7 @@ class Order:
     settle: bool
     check: bool
     cluster: str
+    wait_limit: Optional[float] = None
 
 
 @dataclass
@@ -121,6 +137,7 @@ class Report:
 
     ``results`` by the jobs' ids; ``open`` are those that are not settled, with what they aim at;
     ``later`` those that nothing was sent for yet, since an earlier write of them may still land.
+    ``end_by`` is when it is not waited any longer for jobs to end, on the host's clock.
     """
 
     results: Dict[str, JobResult] = field(default_factory=dict)
@@ -129,11 +146,22 @@ class Report:
     warnings: List[str] = field(default_factory=list)
     waiting_for: str = ""
     until: Optional[float] = None
+    end_by: Optional[float] = None
 
     @property
     def finished(self) -> bool:
         """Whether there is nothing left to wait for."""
         return not self.waiting_for
+
+    @property
+    def alive(self) -> List[str]:
+        """The jobs of which it is waited for the end, and that are not known to have ended."""
+        good = {one.value for one in GOOD}
+        return [
+            job_id
+            for job_id, made in self.results.items()
+            if made["outcome"] in good and ended(made["after"]) is not Answer.YES
+        ]
 
     def wait(self, what: str, until: float) -> None:
         """Go on with another round, for one more reason."""
@@ -143,6 +171,17 @@ class Report:
 
 _Found = Mapping[str, JobRecord]
 _Rows = Mapping[int, Sequence[JobRecord]]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The jobs by the ids of their results, all rows by the number of their record, and what
+    slurmctld shows of each id that was asked for.
+    """
+
+    found: _Found
+    rows: _Rows
+    lookups: Sequence[JobLookup] = ()
 
 
 class Writer:
@@ -179,6 +218,8 @@ class Writer:
             except SlurmError as error:
                 self._put_off(report, later, error)
         over = self._settle(report, wait) if report.open else False
+        if report.end_by is not None:
+            self._await_ends(report, wait)
         return self._ended(report, over)
 
     def _ended(self, report: Report, over: bool = False) -> Report:
@@ -190,7 +231,41 @@ class Writer:
             report.wait(what, min(landed - self.bound.offset, self.deadline))
         if report.open and self.order.settle and not over:
             report.wait("%d jobs are not settled" % len(report.open), self.until)
+        if self.order.wait_limit is not None and not self.order.check and report.finished:
+            self._wait_for_ends(report, self.order.wait_limit)
         return report
+
+    def _wait_for_ends(self, report: Report, limit: float) -> None:
+        """Go on with another round while jobs have not ended, and the limit has not passed."""
+        if report.end_by is None:
+            report.end_by = time.time() + limit
+        living = self._living(report)
+        if living and time.time() < report.end_by:
+            report.wait("%s did not end yet" % _some(living), report.end_by)
+
+    @staticmethod
+    def _living(report: Report) -> List[str]:
+        """Those whose end may yet be seen."""
+        return [one for one in report.alive if report.results[one]["after"] is not None]
+
+    def _await_ends(self, report: Report, wait: float) -> None:
+        """Read the jobs that have not ended until they have, or ``wait`` seconds are over."""
+        end = min(time.monotonic() + wait, time.monotonic() + (report.end_by or 0) - time.time())
+        pauses = iter(END_PAUSES)
+        pause = 0.0
+        living = self._living(report)
+        while living:
+            for job_id, seen in self._look(living).items():
+                made = report.results[job_id]
+                if seen.record is not None or seen.gone:
+                    made["after"] = seen.view(self.order.action)
+                if made["after"] is None:
+                    made["reason"] += "; slurmctld does not show it any more"
+            living = self._living(report)
+            pause = next(pauses, pause or END_PAUSES[-1])
+            if time.monotonic() + pause > end:
+                break
+            time.sleep(pause)
 
     def _put_off(self, report: Report, later: Sequence[str], error: SlurmError) -> None:
         """Nothing could be read this time."""
@@ -208,11 +283,12 @@ class Writer:
 
         Nothing is sent for a job while an earlier write of it may still land.
         """
-        found, rows = self._read(report, names)
+        read = self._read(report, names)
+        whole = self._whole(read.found)
         scripts: List[Tuple[str, Script]] = []
         with self.journal as journal:
             history = History(journal.entries(), self.order.cluster, time.time())
-            plans = self._plans(found, rows, history)
+            plans = self._plans(read, history, whole)
             flying = {plan.job_id: history.flying(self.order.action, plan) for plan in plans}
             ready = [plan for plan in plans if plan.sends and flying[plan.job_id] is None]
             if not self.order.check:
@@ -223,8 +299,10 @@ class Writer:
             report.results[plan.job_id] = made if entry is None else self._flying(made, entry)
             if entry is not None and self._may_wait():
                 report.later.append(plan.job_id)
+        if self.order.action.ends:
+            self._tell_over(report, history, read.lookups)
         self._record(history.landed(plans))
-        self._report_bits(report, history, found)
+        self._report_bits(report, history, read.found)
         if scripts:
             self._send(scripts, ready, report)
 
@@ -235,23 +313,52 @@ class Writer:
         waiting["may_land_until"] = math.ceil(entry.until + self.bound.offset)
         return waiting
 
-    def _read(self, report: Report, names: Optional[Sequence[str]]) -> Tuple[_Found, _Rows]:
-        """The jobs by the ids of their results, and all rows by the number of their record.
+    def _whole(self, found: _Found) -> Set[int]:
+        """Heterogeneous jobs of which all components that have not ended are to end; else none."""
+        leaders = {record.het_job_id for record in found.values()} - {None}
+        if not (leaders and self.order.action.ends):
+            return set()
+        named = {record.id_text for record in found.values()}
+        lookups = read_jobs(self.run, [parse_job_id(str(one)) for one in leaders])
+        return {
+            lookup.asked.job or 0
+            for lookup in lookups.values()
+            if lookup.trusted
+            and all(
+                record.id_text in named or record.state.coarse is Coarse.ENDED
+                for record in lookup.records
+            )
+        }
 
-        A job that is named twice counts once, by its first name.
-        """
+    def _tell_over(self, report: Report, history: History, lookups: Sequence[JobLookup]) -> None:
+        """A second cancelling of tasks of which the first has left no trace changes nothing."""
+        for lookup in lookups:
+            tasks = history.ended_tasks(lookup)
+            if tasks:
+                report.results.pop(lookup.asked.text, None)
+            for task in tasks:
+                reason = "its array is shown without it: the task has ended"
+                made = result(task, Outcome.UNCHANGED, reason)
+                seen = Seen(gone=True, left_array=True).view(self.order.action)
+                made.update(before=seen, after=seen)
+                report.results[task] = made
+
+    def _read(self, report: Report, names: Optional[Sequence[str]]) -> _Read:
+        """What there is. A job that is named twice counts once, by its first name."""
         if names is None:
             queue = read_queue(self.run, self.order.selection or Selection())
             every = RecordIndex(queue.records).rows
-            return {record.id_text: record for record in queue.records}, every
+            return _Read({record.id_text: record for record in queue.records}, every)
         rows: Dict[int, Sequence[JobRecord]] = {}
         answer: _Rows = {}
         ids = require_job_ids(dict.fromkeys(names))
         found: Dict[str, JobRecord] = {}
+        lookups: List[JobLookup] = []
         for text, lookup in (read_jobs(self.run, ids) if ids else {}).items():
             if lookup.rows is not answer:  # all ids of one answer share its rows
                 answer = lookup.rows
                 rows.update(answer)
+            lookups.append(lookup)
             if lookup.known is Answer.YES:
                 found.update(_named(lookup.asked, lookup.records))
             elif lookup.known is Answer.NO:
@@ -265,20 +372,21 @@ class Writer:
         names_of: Dict[str, str] = {}
         for name, record in found.items():
             names_of.setdefault(record.id_text, name)
-        return {name: found[name] for name in names_of.values()}, rows
+        return _Read({name: found[name] for name in names_of.values()}, rows, lookups)
 
-    def _plans(self, found: _Found, rows: _Rows, history: History) -> List[Plan]:
+    def _plans(self, read: _Read, history: History, whole: Set[int]) -> List[Plan]:
         expected = self.order.action.expected
         counted: Dict[int, Dict[str, int]] = {}
         plans = []
-        for name, record in found.items():
+        for name, record in read.found.items():
             if record.array_tasks and record.array_task_id is None:
                 reason = "squeue did not show its tasks one by one"
                 plans.append(Plan(name, record, Outcome.UNKNOWN, reason))
                 continue
-            plan = self.order.action.plan(name, record, history.memory(record))
+            memory = replace(history.memory(record), whole=record.het_job_id in whole)
+            plan = self.order.action.plan(name, record, memory)
             if record.job_id not in counted:
-                counted[record.job_id] = Counter(map(expected, rows[record.job_id]))
+                counted[record.job_id] = Counter(map(expected, read.rows[record.job_id]))
             plans.append(replace(plan, rows=counted[record.job_id][expected(record)]))
         return plans
 
@@ -361,7 +469,8 @@ class Writer:
         except SlurmError:
             return seen
         for key, lookup in lookups.items():
-            seen[key] = Seen(lookup.record, lookup.known is Answer.NO)
+            gone = lookup.known is Answer.NO
+            seen[key] = Seen(lookup.record, gone, gone and bool(array_rows(lookup)))
         return seen
 
     def _record(self, outcomes: Mapping[str, Mapping[str, str]]) -> None:
@@ -427,8 +536,7 @@ class Writer:
     def _settled(
         self, made: JobResult, aim: Mapping[str, Any], seen: Seen, over: bool
     ) -> JobResult:
-        after = {} if seen.record is None else view(self.order.action, seen.record)
-        return settle(made, aim, seen, over, after)
+        return settle(made, aim, seen, over, seen.view(self.order.action))
 
 
 def _is_open(made: Mapping[str, Any]) -> bool:

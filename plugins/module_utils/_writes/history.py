@@ -7,7 +7,15 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import Answer
-from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import JobRecord
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import (
+    IdKind,
+    JobId,
+    parse_job_id,
+)
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import (
+    JobLookup,
+    JobRecord,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import Coarse
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal import (
     Entry,
@@ -33,6 +41,7 @@ class History:
         self._holds = {job: one for (_cluster, job), one in holds(mine).items()}
         self._bits = {job: one for (_cluster, job), one in bits_left(mine).items()}
         self._requeues = {job: one for (_cluster, job), one in requeues(mine).items()}
+        self._cancels = {one.job_id: one for one in mine if one.action == "cancel"}
         self._flying: Dict[str, List[Entry]] = {}
         self._now = now
         for one in mine:
@@ -56,6 +65,8 @@ class History:
         """
         if plan.outcome is Outcome.UNKNOWN or plan.before.state.coarse is Coarse.ENDED:
             return None
+        if not action.waits:
+            return None
         entries = [one for one in self._flying.get(plan.key, ()) if not landed(one, plan.before)]
         if not entries:
             return None
@@ -73,9 +84,45 @@ class History:
                     outcomes.setdefault(one.nonce, {})[plan.key] = Outcome.APPLIED.value
         return outcomes
 
+    def ended_tasks(self, lookup: JobLookup) -> List[str]:
+        """The tasks asked for that are not shown though their array is, and that a cancelling of
+        ours named: they were there then.
+
+        None when nothing of the id is shown, and others of its tasks are not known.
+        """
+        submitted = {row.submit_time for row in array_rows(lookup)}
+        shown = {record.id_text for record in lookup.records}
+        tasks = []
+        for job_id, entry in self._cancels.items():
+            known = entry.submitted is None or entry.submitted in submitted
+            named = job_id not in shown and covers(lookup.asked, parse_job_id(job_id))
+            if submitted and known and named:
+                tasks.append(job_id)
+        return tasks if shown or len(tasks) == lookup.asked.task_count else []
+
     def bits(self) -> List[Entry]:
         """Requeues that may have left a bit set, and can't set it any more."""
         return [one for one in self._bits.values() if not one.in_flight(self._now)]
+
+
+def array_rows(lookup: JobLookup) -> Sequence[JobRecord]:
+    """What slurmctld shows of the array that tasks belong to; nothing for other ids."""
+    number, tasks = lookup.asked.job, (IdKind.ARRAY_TASK, IdKind.ARRAY_TASKS)
+    if not lookup.trusted or lookup.asked.kind not in tasks:
+        return ()
+    return [
+        row
+        for rows in lookup.rows.values()
+        for row in rows
+        if number in (row.job_id, row.array_job_id)
+    ]
+
+
+def covers(asked: JobId, task: JobId) -> bool:
+    """Whether an id of tasks names a task."""
+    if task.kind is not IdKind.ARRAY_TASK or task.task is None:
+        return False
+    return asked.job == task.job and asked.names_task(task.task)
 
 
 def landed(entry: Entry, record: JobRecord) -> bool:
@@ -88,6 +135,7 @@ def landed(entry: Entry, record: JobRecord) -> bool:
         "release": {"not_hold": entry.instance},
         "open": {"gate_open": True},
         "restore": {"bit_off": True},
+        "cancel": {"ending": True},
     }
     if entry.restarts is not None:
         aims["requeue_only"] = {"restarts_above": entry.restarts}

@@ -149,6 +149,10 @@ def _nothing(script: Script, reason: str) -> Dict[str, Known]:
     return dict.fromkeys(script.members, known)
 
 
+#: Statuses of a call that go with a refusal's text; scontrol has one for all.
+_ERRORS = {Call.CANCEL: (Status.NOT_WHOLE, Status.DENIED)}
+
+
 def judge_call(call: Call, report: CallReport, sent: Sequence[Address]) -> Dict[str, Known]:
     """What one call proves about each member of the addresses that it was sent for."""
     members = [member for one in sent for member in one.members]
@@ -159,7 +163,7 @@ def judge_call(call: Call, report: CallReport, sent: Sequence[Address]) -> Dict[
     if alone is not None:
         return dict.fromkeys(members, alone)
     failure = classify(Reply((), status, b"", report.text))
-    if status != Status.ERROR:
+    if status not in _ERRORS.get(call, (Status.ERROR,)):
         message = "the call ended with %d: %s" % (status, shown(report.text))
         return dict.fromkeys(members, Known(Proof.NONE, message.rstrip(": "), failure=failure))
     answer = read_answer(call, report.text.decode("utf-8", "surrogateescape"), sent)

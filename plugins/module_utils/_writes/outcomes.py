@@ -39,6 +39,7 @@ class Call(str, Enum):
     CLEAR_BIT = "clear_bit"
     OPEN = "open"
     SUBMIT = "submit"
+    CANCEL = "cancel"
 
 
 class Status(int, Enum):
@@ -52,3 +53,6 @@ class Status(int, Enum):
     NOTHING_TO_SEND = 76
     NOT_EXECUTABLE = 126
     NOT_THERE = 127
+    #: scancel ends with the low byte of the last error: ESLURM_NOT_WHOLE_HET_JOB, ACCESS_DENIED.
+    NOT_WHOLE = 60
+    DENIED = 210

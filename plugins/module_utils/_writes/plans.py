@@ -45,9 +45,10 @@ LONGEST_ADDRESS = 60000
 class Plan:
     """What is to be done about one job. ``outcome`` is None when something has to be sent.
 
-    ``begin`` is the job's own begin time behind a hold (epoch seconds, 0 for none); ``rows`` is how
-    many rows of the job's record are as the action expects, of those that squeue shows: the tasks
-    of an array share a record until they are split off.
+    ``begin`` is the job's own begin time behind a hold (epoch seconds, 0 for none); ``whole`` says
+    that a component is named together with the rest of its job; ``rows`` is how many rows of the
+    job's record are as the action expects, of those that squeue shows: the tasks of an array share
+    a record until they are split off.
     """
 
     job_id: str
@@ -57,6 +58,7 @@ class Plan:
     failure: FailureClass = FailureClass.NONE
     begin: int = 0
     rows: int = 1
+    whole: bool = False
 
     @property
     def sends(self) -> bool:
@@ -71,15 +73,17 @@ class Plan:
 
 @dataclass(frozen=True)
 class Memory:
-    """What the journal knows of one job.
+    """What is known of one job beside its record.
 
-    Its own begin time before a hold, whether a requeue of ours may have left its bit set, and the
-    restart count of the last execution that a requeue of ours was to end.
+    From the journal: its own begin time before a hold, whether a requeue of ours may have left its
+    bit set, and the restart count of the last execution that a requeue of ours was to end.
+    ``whole``: of a component's job, every component that has not ended is among the task's jobs.
     """
 
     begin: int = 0
     bit_set: bool = False
     requeued: Optional[int] = None
+    whole: bool = False
 
 
 class Action:
@@ -90,6 +94,10 @@ class Action:
     needs_bound = True
     #: Whether slurmctld's "no error" means that it was done.
     believes_answer = True
+    #: Whether it waits for earlier writes of the job that may still land.
+    waits = True
+    #: Whether it ends jobs.
+    ends = False
 
     @property
     def number(self) -> int:
@@ -140,6 +148,8 @@ def in_effect(aim: Mapping[str, Any], record: JobRecord) -> Answer:
             return Answer.NO
         free = record.hold_instance is None and not _may_not_have_run(record)
         return Answer.YES if free else Answer.UNKNOWN
+    if "ending" in aim:
+        return record.ending
     if "gate_open" in aim:
         return Answer.UNKNOWN if _may_not_have_run(record) else _opposite(record.gate)
     if "restarts_above" in aim:
@@ -169,6 +179,27 @@ def _ended(job_id: str, record: JobRecord) -> Optional[Plan]:
         return None
     reason = "the job has ended (%s)" % record.state.word
     return Plan(job_id, record, Outcome.REJECTED, reason, FailureClass.JOB_FINISHED)
+
+
+def other_execution(
+    job_id: str, record: JobRecord, restarts: Optional[int], started_before: Optional[int]
+) -> Optional[Plan]:
+    """The plan for a job whose execution is not the one that is named, by one of the two."""
+    if restarts is not None:
+        if not isinstance(record.restarts, int):
+            return Plan(job_id, record, Outcome.UNKNOWN, "its restart count was not readable")
+        if record.restarts > restarts:
+            reason = "execution %d is over, %d is there" % (restarts, record.restarts)
+            return Plan(job_id, record, Outcome.UNCHANGED, reason)
+        if record.restarts < restarts:
+            reason = "execution %d has not begun, %d is there" % (restarts, record.restarts)
+            return Plan(job_id, record, Outcome.REJECTED, reason)
+    if started_before is not None and record.state.coarse is not Coarse.PENDING:
+        if not isinstance(record.start_time, int):
+            return Plan(job_id, record, Outcome.UNKNOWN, "its start time was not readable")
+        if record.start_time >= started_before:
+            return Plan(job_id, record, Outcome.UNCHANGED, "its execution began later")
+    return None
 
 
 #: What a job's rows have to show right before the call.
@@ -460,7 +491,8 @@ class Requeue(Action):
         ended = _ended(job_id, record)
         if ended:
             return ended
-        other = self._not_the_one(job_id, record) or self._not_running(job_id, record, memory)
+        other = other_execution(job_id, record, self.restarts, self.started_before)
+        other = other or self._not_running(job_id, record, memory)
         if other:
             return other
         if record.het_job_id is not None:
@@ -491,27 +523,6 @@ class Requeue(Action):
         if coarse is Coarse.SUSPENDED and not self.suspended:
             reason = "the job is suspended: it would come back held by an operator"
             return Plan(job_id, record, Outcome.REJECTED, reason, FailureClass.REQUEUE_DISABLED)
-        return None
-
-    def _not_the_one(self, job_id: str, record: JobRecord) -> Optional[Plan]:
-        """The plan for a job whose execution is not the one that is named."""
-        if self.restarts is not None:
-            if not isinstance(record.restarts, int):
-                return Plan(job_id, record, Outcome.UNKNOWN, "its restart count was not readable")
-            if record.restarts > self.restarts:
-                reason = "execution %d is over, %d is there" % (self.restarts, record.restarts)
-                return Plan(job_id, record, Outcome.UNCHANGED, reason)
-            if record.restarts < self.restarts:
-                reason = "execution %d has not begun, %d is there" % (
-                    self.restarts,
-                    record.restarts,
-                )
-                return Plan(job_id, record, Outcome.REJECTED, reason)
-        if self.started_before is not None and record.state.coarse is not Coarse.PENDING:
-            if not isinstance(record.start_time, int):
-                return Plan(job_id, record, Outcome.UNKNOWN, "its start time was not readable")
-            if record.start_time >= self.started_before:
-                return Plan(job_id, record, Outcome.UNCHANGED, "its execution began later")
         return None
 
     def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Script]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which texts of scontrol are refusals: decided by slurmctld, and nothing changed. Pure.
+"""Which texts are refusals: decided by slurmctld, and nothing changed. Pure.
 
 A table per call, matched whole. Every entry was seen with nothing changed, on 22.05.8 to 26.05.5.
 Never in it, though they have the form: "Requested partition configuration not available now" (the
@@ -27,6 +27,7 @@ _NO_JOB = "Invalid job id specified"
 _DISABLED = "Requested operation is presently disabled"
 _BATCH = "Only batch jobs are accepted or processed"
 _LEADER = "Job not heterogeneous job leader"
+_NOT_WHOLE = "Operation not permitted on individual component of heterogeneous job"
 
 ACCEPTED: Mapping[Call, Tuple[str, ...]] = {
     Call.HOLD: (_FINISHED, _NOT_PENDING, _USER, _SCRONTAB, _NO_JOB),
@@ -35,6 +36,7 @@ ACCEPTED: Mapping[Call, Tuple[str, ...]] = {
     Call.CLEAR_BIT: (_FINISHED, _USER, _SCRONTAB, _NO_JOB),
     Call.REQUEUE: (_DISABLED, _BATCH, _DENIED, _LEADER, _NO_JOB),
     Call.OPEN: (_FINISHED, _USER, _DENIED, _SCRONTAB, _NO_JOB),
+    Call.CANCEL: (_DENIED, _NOT_WHOLE),
 }
 
 CLASSES: Mapping[str, FailureClass] = {
@@ -47,12 +49,14 @@ CLASSES: Mapping[str, FailureClass] = {
     _DISABLED: FailureClass.REQUEUE_DISABLED,
     _BATCH: FailureClass.NOT_BATCH,
     _LEADER: FailureClass.ID_MALFORMED,
+    _NOT_WHOLE: FailureClass.ID_MALFORMED,
 }
 
 _OUTCOMES: Mapping[str, Outcome] = {_NO_JOB: Outcome.NOT_FOUND}
 
 _ABOUT_TASKS = re.compile(r"([1-9][0-9]{0,9})_(?:\[([0-9,:-]+)\]|([0-9,:-]+)): (.+)")
 _SECOND_LINE = re.compile(r"slurm_suspend error(?:: ?(.+))?")
+_CANCEL_LINE = re.compile(r"scancel: error: Kill job error on job id ([^ ]+): (.+)")
 _NO_ERROR = "No error"
 #: scontrol's log lines begin so: authentication, name resolution, whatever a site's plug-in says.
 _LOG = "scontrol: "
@@ -96,6 +100,13 @@ class _Names:
                 tasks = self._arrays.setdefault(one.array, [])
                 tasks.extend(zip(one.tasks, one.members))
 
+    def cancelled(self, line: str) -> Optional[Tuple[Sequence[str], str]]:
+        """The same for a line of scancel."""
+        match = _CANCEL_LINE.fullmatch(line)
+        if match is None or match.group(1) not in self._texts or match.group(2) == _NO_ERROR:
+            return None
+        return self._texts[match.group(1)], match.group(2)
+
     def about(self, line: str) -> Optional[Tuple[Sequence[str], str]]:
         """The members that a line is about, and what it says; None for any other line.
 
@@ -122,7 +133,7 @@ class _Names:
 
 
 def read_answer(call: Call, text: str, addresses: Sequence[Address]) -> Answered:
-    """Judge the standard error of a call that ended with status 1, member by member.
+    """Judge the standard error of a call that ended with an error, member by member.
 
     One is refused when every line about it says one and the same accepted message, and no line is
     about something else.
@@ -137,7 +148,7 @@ def read_answer(call: Call, text: str, addresses: Sequence[Address]) -> Answered
         if second and call is Call.OPEN:
             echoes.append((second.group(1) or _NO_ERROR, line))
             continue
-        found = names.about(line)
+        found = names.cancelled(line) if call is Call.CANCEL else names.about(line)
         if found is None:
             foreign = foreign or line
             continue

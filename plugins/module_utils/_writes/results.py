@@ -14,7 +14,11 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import UNKNOWN
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import JobRecord
-from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import Coarse
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import (
+    Base,
+    Coarse,
+    parse_state,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.judge import Known, Proof
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import (
     GOOD,
@@ -28,6 +32,9 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import 
 )
 
 JobResult = Dict[str, Any]
+
+#: The state of an array's task that left no trace.
+NOT_SHOWN = "not shown"
 
 
 def result(
@@ -69,11 +76,27 @@ def planned(action: Action, plan: Plan) -> JobResult:
 class Seen:
     """A job as slurmctld showed it afterwards.
 
-    ``gone``: it was asked, and shows no such job. Neither: it could not be asked.
+    ``gone``: it was asked, and shows no such job. Neither: it could not be asked. ``left_array``:
+    it is an array's task that is not shown, while its array is: pending tasks that are cancelled
+    leave no trace, and every task that lives is shown.
     """
 
     record: Optional[JobRecord] = None
     gone: bool = False
+    left_array: bool = False
+
+    def shows(self, aim: Mapping[str, Any]) -> Answer:
+        """Whether it shows what an action aimed at."""
+        if self.record is not None:
+            return in_effect(aim, self.record)
+        return Answer.YES if self.left_array and "ending" in aim else Answer.UNKNOWN
+
+    def view(self, action: Action) -> Optional[Dict[str, Any]]:
+        """The job as the action shows it, None when it is not shown."""
+        if self.record is not None:
+            return view(action, self.record)
+        gone = {"state": NOT_SHOWN, "ending": Answer.YES.value}
+        return gone if self.left_array and action.ends else None
 
 
 def judged(action: Action, plan: Plan, known: Known, seen: Seen) -> JobResult:
@@ -86,7 +109,7 @@ def judged(action: Action, plan: Plan, known: Known, seen: Seen) -> JobResult:
     bit = Answer.NO if known.bit_left is Answer.YES and verdict.bit_off() else known.bit_left
     made["changed"] = outcome is Outcome.APPLIED or bit is Answer.YES
     made["before"] = view(action, plan.before)
-    made["after"] = None if seen.record is None else view(action, seen.record)
+    made["after"] = seen.view(action)
     made["calls"] = [{"call": call, "status": status} for call, status in known.calls]
     made["requeue_bit_left"] = bit.value
     _show_bit(made)
@@ -133,6 +156,9 @@ class _Verdict:
         if known.proof is Proof.WITHHELD:
             return self._withheld(effect)
         if effect is Answer.YES:
+            alone = _ended_alone(self.seen.record) if self.action.ends else ""
+            if alone:
+                return Outcome.UNCHANGED, alone, none
             if known.proof in (Proof.ANSWERED, Proof.NONE):
                 return Outcome.APPLIED, self.plan.reason, none
             return Outcome.UNCHANGED, "it is in effect, though not by this call", none
@@ -149,9 +175,7 @@ class _Verdict:
         return self.seen.record is not None and self.seen.record.requeue is Answer.NO
 
     def _effect(self) -> Answer:
-        if self.seen.record is None:
-            return Answer.UNKNOWN
-        return in_effect(self.action.aim(self.plan.before), self.seen.record)
+        return self.seen.shows(self.action.aim(self.plan.before))
 
     def _over(self) -> Optional[_Given]:
         """The job has left while it was to be changed, and nothing was."""
@@ -188,11 +212,32 @@ class _Verdict:
                 return Outcome.APPLIED, self.plan.reason, none
             reason = "slurmctld took the change, and it is not in effect: it was changed since"
             return Outcome.NOT_APPLIED, reason, none
-        if effect is Answer.NO:
+        if effect is Answer.NO or (self.action.ends and self.seen.gone):
             reason = "slurmctld reported no error, and did nothing"
             return self._over() or (Outcome.NOT_APPLIED, reason, none)
         reason = "slurmctld reported no error, which does not prove that it did anything"
         return Outcome.UNKNOWN, reason, FailureClass.UNCLASSIFIED
+
+
+def _ended_alone(record: Optional[JobRecord]) -> str:
+    """Why a job is none that was cancelled; "" where it may be."""
+    if record is None or record.state.coarse is not Coarse.ENDED:
+        return ""
+    if record.state.base is Base.CANCELLED:
+        return ""
+    return "the job ended by itself meanwhile (%s)" % record.state.word
+
+
+def ended(after: Optional[Mapping[str, Any]]) -> Answer:
+    """Whether a job is over, its processes too, by its view."""
+    if after is None:
+        return Answer.UNKNOWN
+    if after["state"] == NOT_SHOWN:
+        return Answer.YES
+    state = parse_state(after["state"])
+    if state.live is Answer.YES or "COMPLETING" in state.flags:
+        return Answer.NO
+    return Answer.YES if state.live is Answer.NO else Answer.UNKNOWN
 
 
 def view(action: Action, record: JobRecord) -> Dict[str, Any]:
@@ -201,16 +246,20 @@ def view(action: Action, record: JobRecord) -> Dict[str, Any]:
 
 
 def settle(
-    made: JobResult, aim: Mapping[str, Any], seen: Seen, over: bool, after: Mapping[str, Any]
+    made: JobResult,
+    aim: Mapping[str, Any],
+    seen: Seen,
+    over: bool,
+    after: Optional[Mapping[str, Any]],
 ) -> JobResult:
     """An unknown result after one more read; ``over``: nothing can land any more.
 
-    ``after`` is the view of the job that was read. A requeue whose bit may be left set goes on to
+    ``after`` is the view of the job, if it was read. A requeue whose bit may be left set goes on to
     the end: the bit may yet land.
     """
     settled = dict(made)
     record = seen.record
-    if record is not None:
+    if after is not None:
         settled["after"] = dict(after)
     if settled["requeue_bit_left"] == Answer.UNKNOWN.value:
         if not over:
@@ -218,8 +267,10 @@ def settle(
         bit = record.requeue if record is not None else Answer.UNKNOWN
         settled["requeue_bit_left"] = (Answer.NO if seen.gone else bit).value
     if settled["outcome"] == Outcome.UNKNOWN.value:
-        effect = Answer.UNKNOWN if record is None else in_effect(aim, record)
-        settled.update(_settled(effect, seen, over))
+        settled.update(_settled(seen.shows(aim), seen, over))
+        alone = _ended_alone(record) if "ending" in aim else ""
+        if alone:
+            settled.update(outcome=Outcome.UNCHANGED.value, reason=alone)
     if settled["settled"] and settled["requeue_bit_left"] != Answer.UNKNOWN.value:
         settled["may_land_until"] = None
     settled["changed"] = (

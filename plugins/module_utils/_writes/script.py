@@ -29,7 +29,7 @@ trap : INT TERM
 mark=$(printf '\036')
 nonce=$1 deadline=$2 grace=$3
 shift 3
-last=127
+last=127 joint=,
 told() {
   printf '%sDSL %s call %s %s\n' "$mark" "$nonce" "$1" "$2" >&2
   last=$2
@@ -105,7 +105,7 @@ while [ $# -ge 4 ]; do
       ;;
   esac
   if [ "$seen" -eq "$2" ]; then
-    chosen=$chosen${chosen:+,}$4 ordinals=$ordinals${ordinals:+,}$ordinal
+    chosen=$chosen${chosen:+$joint}$4 ordinals=$ordinals${ordinals:+,}$ordinal
   fi
   shift 4
 done
@@ -156,6 +156,22 @@ _REQUEUE_ONLY = (
     _LOOK
     + r"""
 call 1 scontrol requeue incomplete "$chosen"
+exit "$last"
+"""
+)
+
+#: Each id is an argument: a list with commas would cut the tasks of an array apart.
+_CANCEL = r"""
+call 1 scancel "$@"
+exit "$last"
+"""
+
+_CANCEL_EXECUTION = (
+    "\njoint=' '\n"
+    + _LOOK
+    + r"""
+IFS=' '
+call 1 scancel $chosen
 exit "$last"
 """
 )
@@ -280,3 +296,15 @@ def restore_script(addresses: Sequence[Address]) -> Script:
 def submit_script(text: str, arguments: Sequence[str]) -> Script:
     """Submit the batch script ``text``, with these arguments of sbatch."""
     return Script(_COMMON + _SUBMIT, (text, *arguments), (Call.SUBMIT,), (), looks=False)
+
+
+def cancel_script(addresses: Sequence[Address]) -> Script:
+    """Cancel all addresses, whatever execution they are in."""
+    ids = tuple(one.text for one in addresses)
+    return Script(_COMMON + _CANCEL, ids, (Call.CANCEL,), tuple(addresses), looks=False)
+
+
+def cancel_execution_script(marks: Marks, addresses: Sequence[Address]) -> Script:
+    """Cancel those addresses that have the expected restart count."""
+    arguments = _look("RestartCnt", marks, addresses)
+    return Script(_COMMON + _CANCEL_EXECUTION, arguments, (Call.CANCEL,), tuple(addresses))

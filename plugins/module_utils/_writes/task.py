@@ -32,6 +32,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import 
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.results import (
     JobResult,
     difference,
+    ended,
     failed,
     result,
 )
@@ -69,7 +70,7 @@ def _run(module: AnsibleModule, action: Action, permit: Permit) -> None:
     permission = permission_from(state) or permit(commands.run, params, action.needs_bound)
     if permission.refusal:
         refusals = {one: result(one, Outcome.UNSUPPORTED, permission.refusal) for one in jobs}
-        _leave(module, Report(refusals), permission)
+        _leave(module, action, Report(refusals), permission)
     order = Order(
         action=action,
         jobs=jobs,
@@ -78,6 +79,7 @@ def _run(module: AnsibleModule, action: Action, permit: Permit) -> None:
         settle=params["settle"],
         check=module.check_mode,
         cluster=permission.cluster,
+        wait_limit=params["wait_limit"] if params.get("wait") else None,
     )
     journal = Journal(state_dir(params), read_only=order.check)
     writer = Writer(commands, order, permission.bound, journal)
@@ -85,7 +87,7 @@ def _run(module: AnsibleModule, action: Action, permit: Permit) -> None:
         report = writer.more(report_from(state), float(message.get("wait", 0)))
     else:
         report = writer.first()
-    _leave(module, report, permission)
+    _leave(module, action, report, permission)
 
 
 def permission_from(state: Mapping[str, Any]) -> Optional[Permission]:
@@ -99,7 +101,8 @@ def permission_from(state: Mapping[str, Any]) -> Optional[Permission]:
 def report_from(state: Mapping[str, Any]) -> Report:
     """What the round before has left over."""
     results = {one["job_id"]: one for one in state["results"]}
-    return Report(results, dict(state["aims"]), list(state["later"]))
+    aims, later = dict(state["aims"]), list(state["later"])
+    return Report(results, aims, later, end_by=state.get("end_by"))
 
 
 def state_dir(params: Mapping[str, Any]) -> str:
@@ -109,8 +112,13 @@ def state_dir(params: Mapping[str, Any]) -> str:
     return str(params["state_dir"] or default)
 
 
-def _leave(module: AnsibleModule, report: Report, permission: Permission) -> NoReturn:
+def _leave(
+    module: AnsibleModule, action: Action, report: Report, permission: Permission
+) -> NoReturn:
     results = list(report.results.values())
+    if action.ends:
+        for one in results:
+            one["ended"] = ended(one["after"]).value
     for text in report.warnings:
         module.warn(text)
     made: Dict[str, Any] = {
@@ -134,6 +142,8 @@ def _leave(module: AnsibleModule, report: Report, permission: Permission) -> NoR
         module.fail_json(msg="Not supported here: %s" % permission.refusal, **made)
     if bad:
         module.fail_json(msg=failure_message(bad), **made)
+    if report.end_by is not None and report.alive:
+        module.fail_json(msg=alive_message(report), **made)
     module.exit_json(**made)
 
 
@@ -146,6 +156,7 @@ def _state(report: Report, permission: Permission) -> Optional[Dict[str, Any]]:
         "results": list(report.results.values()),
         "aims": report.open,
         "later": report.later,
+        "end_by": report.end_by,
         "permission": {
             "cluster": permission.cluster,
             "call_bound": bound.call_bound,
@@ -168,6 +179,18 @@ def failure_message(bad: Sequence[JobResult]) -> str:
     if len(bad) > 5:
         lines.append("and %d more" % (len(bad) - 5))
     return "%d jobs are not as asked for: %s" % (len(bad), "; ".join(lines))
+
+
+def alive_message(report: Report) -> str:
+    """One line for jobs that were waited for in vain."""
+    lines = []
+    for job_id in report.alive[:5]:
+        after = report.results[job_id]["after"]
+        lines.append("%s %s" % (job_id, after["state"] if after else "is not shown any more"))
+    if len(report.alive) > 5:
+        lines.append("and %d more" % (len(report.alive) - 5))
+    what = "%d jobs are not known to have ended within wait_limit" % len(report.alive)
+    return "%s: %s" % (what, "; ".join(lines))
 
 
 def _why(one: JobResult) -> str:

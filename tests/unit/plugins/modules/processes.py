@@ -29,7 +29,7 @@ from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._jobs impo
 IMPORTED = (permission, preflight, task)
 MODULES = "ansible_collections.hpcops.slurm.plugins.modules"
 
-#: squeue and scontrol in one: it keeps its jobs in a file, notes each call, and asks no questions.
+#: squeue, scontrol and scancel in one: it keeps its jobs in a file, and notes each call.
 PROGRAM = """\
 import fcntl, json, os, sys, time
 here = os.path.dirname(os.path.realpath(__file__))
@@ -59,6 +59,8 @@ if os.path.exists(here + "/answer"):
         status, text = json.load(stream)
     sys.stderr.write(text)
     sys.exit(status)
+if name == "scancel":
+    argv = ["cancel", ",".join(argv)]
 ids = (argv[1].partition("=")[2] if argv[0] == "update" else argv[-1]).split(",")
 for job in jobs:
     names = {job["JobID"], job["ArrayJobID"] + "_" + job["ArrayTaskID"]}
@@ -66,6 +68,8 @@ for job in jobs:
         continue
     if argv[0] == "release":
         job["PriorityLong"] = "4294"
+    elif argv[0] == "cancel":
+        job.update(State="CANCELLED", EndTime=str(int(time.time())))
     elif argv[0] == "requeue":
         if job["Requeue"] == "1":
             job.update(State="COMPLETING", RestartCnt=str(int(job["RestartCnt"]) + 1))
@@ -87,7 +91,7 @@ class Slurm:
         program = folder / "slurm.py"
         program.write_text(f"#!{sys.executable} -IS\n{PROGRAM}", encoding="utf-8")
         program.chmod(0o755)
-        for name in ("squeue", "scontrol"):
+        for name in ("squeue", "scontrol", "scancel"):
             (folder / name).symlink_to(program)
         config = case_words.DATA / "transcripts" / "26.05.5" / "show-config.txt"
         (folder / "config").write_bytes(config.read_bytes())
@@ -117,7 +121,11 @@ class Slurm:
     @property
     def writes(self) -> list[list[str]]:
         """The calls that could alter a job."""
-        return [one for one in self.calls if one[0] == "scontrol" and one[1] != "show"]
+        return [
+            one
+            for one in self.calls
+            if one[0] == "scancel" or (one[0] == "scontrol" and one[1] != "show")
+        ]
 
 
 def _redirect(out: Path, err: Path) -> None:

@@ -30,6 +30,7 @@ NEEDS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "job_requeue": ({"restarts": 0}, {"State": "RUNNING", "Requeue": "0"}),
     "job_restore": ({"force": True}, {"Requeue": "1"}),
     "job_open": ({}, {"PriorityLong": "0", "Reason": "JobHeldUser"}),
+    "job_cancel": ({}, {"State": "RUNNING"}),
 }
 
 

@@ -52,7 +52,7 @@ class Run:
     @property
     def writes(self) -> list[list[str]]:
         """The calls that could alter a job."""
-        return [one for one in self.calls if one[0] == "scontrol"]
+        return [one for one in self.calls if one[0] in ("scontrol", "scancel")]
 
     def judged(self) -> dict[str, Known]:
         """What the engine makes of it."""
@@ -73,6 +73,7 @@ class Bench:
             assert found
             (self.bin / name).symlink_to(found)
         self.command("scontrol", "")
+        self.command("scancel", "")
         self.shows("")
 
     def command(self, name: str, body: str) -> None:

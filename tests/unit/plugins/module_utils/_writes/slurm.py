@@ -44,6 +44,7 @@ DENIED = "Access/permission denied"
 UNKNOWN_ID = "Invalid job id specified"
 DISABLED = "Requested operation is presently disabled"
 BATCH = "Only batch jobs are accepted or processed"
+NOT_WHOLE = "Operation not permitted on individual component of heterogeneous job"
 SILENCE = "Unexpected message received"
 
 PENDING = {"PENDING", "SPECIAL_EXIT"}
@@ -190,6 +191,8 @@ class Slurm:
         return status, stderr if fault.stderr is None else fault.stderr
 
     def _done(self, arguments: tuple[str, ...]) -> tuple[int, str]:
+        if arguments[0] == "scancel":
+            return self._cancelled(arguments[1:])
         change = self._change(arguments)
         ids = arguments[1].partition("=")[2] if arguments[0] == "update" else arguments[-1]
         lines = []
@@ -209,6 +212,40 @@ class Slurm:
                 if arguments[0] == "release":
                     lines.append(f"slurm_suspend error:{message}\n")
         return (1 if lines else 0), "".join(lines)
+
+    def _cancelled(self, ids: tuple[str, ...]) -> tuple[int, str]:
+        lines, status = [], 0
+        for text in ids:
+            message, code = "", 0
+            jobs = self.of(text)
+            part = "+" in text and jobs[0]["State"] == "PENDING" and not text.endswith("+0")
+            if any(one["UserName"] != self.user for one in jobs):
+                message, code = DENIED, 210
+            elif part:
+                message, code = NOT_WHOLE, 60
+            else:
+                for one in self.of(text.removesuffix("+0")):
+                    self._cancel(one)
+            if message:
+                lines.append(f"scancel: error: Kill job error on job id {text}: {message}\n")
+                status = code
+        return status, "".join(lines)
+
+    def _cancel(self, job: dict[str, str]) -> None:
+        if job["State"] in RUNNING | {"COMPLETING"}:
+            started = job["StartTime"]
+            ended = int(self.clock.now) if job["EndTime"] == "N/A" else int(job["EndTime"])
+            if job["State"] != "COMPLETING" or ended > self.clock.now:
+                ended = int(self.clock.now)
+            began = started if started != "N/A" else str(ended - 10)
+            job.update(State="COMPLETING", StartTime=began, EndTime=str(ended))
+        elif job["State"] in PENDING and job["ArrayTaskID"] != "N/A":
+            self.jobs.remove(job)
+            if not any(one["JobID"] == job["JobID"] for one in self.jobs):
+                self.jobs.append(job | {"ArrayTaskID": "N/A", "State": "CANCELLED"})
+        elif job["State"] in PENDING:
+            now = str(int(self.clock.now))
+            job.update(State="CANCELLED", StartTime=now, EndTime=now)
 
     def _split_off(self, text: str, jobs: list[dict[str, str]]) -> None:
         """Tasks that are addressed without the rest of their record leave it."""
@@ -301,6 +338,8 @@ class _Play:
             common + script._REQUEUE: self._requeue,
             common + script._REQUEUE_ONLY: self._requeue_only,
             common + script._CLEAR: self._clear,
+            common + script._CANCEL: self._cancel,
+            common + script._CANCEL_EXECUTION: self._cancel_execution,
         }[self.text]
         play()
         return Detached(self.last, self.out.encode(), self.err.encode())
@@ -370,6 +409,14 @@ class _Play:
     def _clear(self) -> None:
         self._call(1, "update", f"JobId={self.arguments[0]}", "Requeue=0")
 
+    def _cancel(self) -> None:
+        self._call(1, "scancel", *self.arguments)
+
+    def _cancel_execution(self) -> None:
+        ids = self._look(self.arguments)
+        if ids:
+            self._call(1, "scancel", *_split(ids))
+
     def _requeue(self) -> None:
         ids = self._look(self.arguments)
         if not ids:
@@ -402,11 +449,13 @@ class Host:
         offset: float = 0.0,
         cluster: str = "cl1",
         rounds: int = 1000,
+        wait_limit: float | None = None,
     ) -> Report:
         """The report of a task's last round; ``rounds`` at most are run."""
         clock = self.slurm.clock
         limits = Bound(bound, offset)
-        order = Order(action, jobs, select, clock.now + offset + ttl, settle, check, cluster)
+        until = clock.now + offset + ttl
+        order = Order(action, jobs, select, until, settle, check, cluster, wait_limit)
         permission = Permission(cluster, limits, "")
         state: dict[str, Any] | None = None
         warnings: list[str] = []
@@ -424,7 +473,7 @@ class Host:
                 return report
             self.waited_for.append(report.waiting_for)
             state = json.loads(json.dumps(task._state(report, permission)))
-            if not report.open:
+            if not report.open and report.end_by is None:
                 clock.sleep(2.0)
             clock.sleep(0.5)  # a round takes its time
 

@@ -92,8 +92,14 @@ ALL: dict[str, tuple[Callable[[], Script], str, list[list[str]]]] = {
         "",
         [["update", "JobId=5", "Requeue=0"]],
     ),
+    "cancel": (lambda: scripts.cancel_script([FIVE]), "", [["5"]]),
+    "cancel an execution": (
+        lambda: scripts.cancel_execution_script(MARKS, [address("5", "2")]),
+        "5=2",
+        [["5"]],
+    ),
 }
-LOOKING = [kind for kind in ALL if kind != "restore"]
+LOOKING = [kind for kind in ALL if kind not in ("restore", "cancel")]
 #: One of each make: a look and a call, a look and three calls, a call.
 MAKES = ["hold", "requeue", "restore"]
 
@@ -121,7 +127,7 @@ def test_calls(bench: Bench, kind: str) -> None:
     assert done.status == 0
     assert done.judged()["5"].proof is Proof.ANSWERED
     looks = [one for one in done.calls if one[0] == "squeue"]
-    assert len(looks) == (kind != "restore")
+    assert len(looks) == (kind in LOOKING)
     for look in looks:
         assert look[1:6] == ["--noheader", "--all", "--array", "--local", "--states=all"]
         assert look[6] == "--jobs=5,5"
@@ -135,6 +141,7 @@ def test_calls(bench: Bench, kind: str) -> None:
         ("open", "PriorityLong"),
         ("requeue", "RestartCnt"),
         ("requeue only", "RestartCnt"),
+        ("cancel an execution", "RestartCnt"),
     ],
 )
 def test_field_that_is_looked_at(bench: Bench, kind: str, field: str) -> None:
@@ -616,3 +623,19 @@ def test_calls_name_every_step() -> None:
     for kind, (make, _rows, calls) in ALL.items():
         assert len(make().calls) == len(calls), kind
         assert make().looks is (kind in LOOKING)
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_ids_are_arguments_of_scancel(bench: Bench, looks: bool) -> None:
+    """A comma in the brackets of a task list does not end it."""
+    tasks = Address("70_[1,3]", 70, ("70_1", "70_3"), 2, "0", 70, (1, 3))
+    sent = [address("5", "0"), tasks, address("6", "0")]
+    bench.shows("5=0 70=0 70=0 6=1")
+    if looks:
+        done = bench.run(scripts.cancel_execution_script(MARKS, sent))
+        assert done.writes == [["scancel", "5", "70_[1,3]"]]
+        assert done.judged()["6"].proof is Proof.WITHHELD
+    else:
+        done = bench.run(scripts.cancel_script(sent))
+        assert done.writes == [["scancel", "5", "70_[1,3]", "6"]]
+    assert done.judged()["70_3"].proof is Proof.ANSWERED

@@ -1,0 +1,338 @@
+# SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""job_cancel, over ssh as users run it, on every release, and while slurmctld hangs.
+
+The truth is what raw squeue and sacct show, and what the jobs themselves wrote down.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
+from ansible_collections.hpcops.slurm.tests.integration.faults import fault
+from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
+    Jobs,
+    Result,
+    Task,
+    column,
+    forget,
+    held_at,
+    look,
+    mapped,
+    outcomes,
+    play,
+    preflight,
+    ready,
+    reasons,
+    rows,
+    settings,
+    shell,
+    together,
+    told,
+    write,
+)
+
+KINDS = pytest.mark.variants(
+    "bookworm-munge", "trixie-munge", "forky-munge", "trixie-slurm", "forky-slurm"
+)
+RELEASES = pytest.mark.variants("bookworm-munge", "trixie-munge", "forky-munge")
+
+ME, OTHER = "user1", "user2"
+NONE = "67043327"
+
+#: The batch script and a child of it write down that they were asked to end.
+TOLD = """log=/tmp/cancel-$SLURM_JOB_ID
+(trap 'echo child >> $log; exit' TERM; while :; do sleep 0.1; done) &
+trap 'echo batch >> $log; exit' TERM
+echo began >> $log
+while :; do sleep 0.1; done"""
+#: It goes on writing down the time.
+DEAF = """trap '' TERM
+while :; do date +%s >> /tmp/cancel-$SLURM_JOB_ID; sleep 0.2; done"""
+
+
+@pytest.fixture
+def jobs(cluster: Cluster) -> Iterator[Jobs]:
+    """Jobs that are gone after the test."""
+    made = Jobs(cluster)
+    yield made
+    made.cancel()
+    cluster.sh(["rm", "-f", *(f"/tmp/cancel-{job}" for job in made.ids)])
+
+
+@pytest.fixture(scope="session")
+def known(cluster: Cluster) -> Iterator[set[str]]:
+    """The users whose preflight a cluster has; what they keep there is gone in the end."""
+    users: set[str] = set()
+    yield users
+    forget(cluster, *users)
+
+
+@pytest.fixture
+def mine(cluster: Cluster, known: set[str]) -> None:
+    """user1 may write."""
+    ready(cluster, known, ME)
+
+
+def cancel(*ids: str, user: str = ME, **options: Any) -> Task:
+    return write("job_cancel", user, jobs=list(ids), **options)
+
+
+def ended(result: Result) -> dict[str, str]:
+    """Whether it has ended, by job."""
+    return {one["job_id"]: one["ended"] for one in result["results"]}
+
+
+def written(jobs: Jobs, job: str) -> list[str]:
+    """What a job wrote down."""
+    return jobs.cluster.sh(["cat", f"/tmp/cancel-{job}"]).text.split()
+
+
+@KINDS
+@pytest.mark.usefixtures("mine")
+def test_cancel(cluster: Cluster, jobs: Jobs) -> None:
+    done, theirs = jobs.one(script="true"), jobs.one("--hold", user=OTHER)
+    gated, later = jobs.one("--hold"), jobs.one("--begin=now+3600", "--requeue")
+    listens, deaf = jobs.one(script=TOLD), jobs.one("--requeue", "-t", "10", script=DEAF)
+    jobs.await_state("RUNNING", listens, deaf)
+    jobs.await_state("COMPLETED", done)
+    ids = [gated, later, listens, deaf]
+    predicted, before, first, after, second, others, waited, last, again = play(
+        cluster,
+        cancel(*ids, check=True),
+        look(*ids),
+        cancel(*ids),
+        look(*ids),
+        cancel(*ids),
+        cancel(done, theirs, NONE),
+        cancel(*ids, wait=True, wait_limit=90),
+        look(*ids, done, theirs),
+        cancel(*ids),
+    )
+    told(predicted, changed=True)
+    assert outcomes(predicted) == outcomes(first) == mapped("applied", *ids)
+    assert predicted["diff"] == first["diff"]
+    assert first["diff"]["before"] == mapped({"ending": "no"}, *ids)
+    assert first["diff"]["after"] == mapped({"ending": "yes"}, *ids)
+    assert column(before, "State") == {
+        **mapped("PENDING", gated, later), **mapped("RUNNING", listens, deaf)
+    }  # fmt: skip
+    told(first, changed=True)
+    shown = column(after, "State")
+    assert (shown[gated], shown[later], shown[deaf]) == ("CANCELLED", "CANCELLED", "COMPLETING")
+    assert shown[listens] in ("COMPLETING", "CANCELLED")
+    assert ended(first)[deaf] == "no"
+    assert ended(first)[gated] == "yes"
+    told(second, changed=False)
+    assert outcomes(second) == mapped("unchanged", *ids)
+
+    told(others, changed=False, failed=True)
+    assert outcomes(others) == {done: "unchanged", theirs: "rejected", NONE: "not_found"}
+    assert reasons(others)[theirs] == "Access/permission denied"
+    told(waited, changed=False)
+    assert outcomes(waited) == mapped("unchanged", *ids)
+    assert ended(waited) == mapped("yes", *ids)
+    assert column(last, "State") == {
+        **mapped("CANCELLED", *ids), done: "COMPLETED", theirs: "PENDING"
+    }  # fmt: skip
+    assert column(last, "RestartCnt") == mapped("0", *ids, done, theirs)
+    told(again, changed=False)
+
+    # SIGTERM to every process, the batch script too; SIGKILL after KillWait.
+    assert sorted(written(jobs, listens)) == ["batch", "began", "child"]
+    argv = ["env", "SLURM_TIME_FORMAT=%s", "squeue", "-h", "-t", "all", "-j", deaf, "-o", "%e"]
+    asked = int(cluster.sh(argv).text)
+    patience = int(settings(cluster)["KillWait"].split()[0])
+    assert int(written(jobs, deaf)[-1]) >= asked + patience - 2
+    assert cluster.sh(["pgrep", "-f", f"slurmstepd:? .*{deaf}"]).status == 1
+
+
+@RELEASES
+@pytest.mark.usefixtures("mine")
+def test_the_execution_that_is_named(cluster: Cluster, jobs: Jobs) -> None:
+    newer, comes_back = jobs.submit("--requeue", script=DEAF, count=2)
+    pending, dated = jobs.one("--hold"), jobs.one()
+    jobs.await_state("RUNNING", newer, comes_back, dated)
+    argv = ["env", "SLURM_TIME_FORMAT=%s", "squeue", "-h", "-j", dated, "-o", "%S"]
+    began = int(cluster.sh(argv).text)
+    _requeued, seen, over, ahead, none_there, later, left, plain, twice, named, before, gone = play(
+        cluster,
+        shell(f"scontrol requeue {newer} {comes_back}"),
+        look(newer, comes_back),
+        cancel(newer, restarts=0),
+        cancel(dated, restarts=1),
+        cancel(pending, started_before=began + 3600),
+        cancel(dated, started_before=began),
+        look(newer, comes_back, dated, pending),
+        # It is COMPLETING, and would run again.
+        cancel(comes_back),
+        cancel(comes_back),
+        cancel(newer, restarts=1, wait=True, wait_limit=90),
+        cancel(dated, started_before=began + 1),
+        look(newer, comes_back, dated, pending),
+    )
+    assert column(seen, "State") == mapped("COMPLETING", newer, comes_back)
+    for result in (over, none_there, later):
+        told(result, changed=False)
+    assert reasons(over) == {newer: "execution 0 is over, 1 is there"}
+    assert outcomes(ahead) == {dated: "rejected"}
+    shown = column(left, "State")
+    assert (shown[dated], shown[pending]) == ("RUNNING", "PENDING")
+    assert column(left, "RestartCnt")[newer] == "1"
+    told(plain, changed=True)
+    told(twice, changed=False)
+    told(named, changed=True)
+    assert outcomes(named) == {newer: "applied"}
+    assert ended(named) == {newer: "yes"}
+    assert outcomes(before) == {dated: "applied"}
+    assert rows(gone)[pending]["State"] == "PENDING"
+    jobs.await_state("CANCELLED", newer, comes_back, dated)
+    assert column(gone, "RestartCnt") == {newer: "1", comes_back: "1", dated: "0", pending: "0"}
+
+
+@RELEASES
+@pytest.mark.usefixtures("mine")
+def test_arrays_and_heterogeneous_jobs(cluster: Cluster, jobs: Jobs) -> None:
+    array = jobs.one("--array=1-6%2")
+    leader = jobs.one("--hold", "-J", "cancel-het", ":", "-n1", "--mem=10", "-J", "cancel-part")
+    jobs.await_state("RUNNING", f"{array}_1", f"{array}_2")
+    part = [f"{array}_[2,4]", f"{array}_6"]
+    named = [f"{array}_{task}" for task in (2, 4, 6)]
+    both = [f"{leader}+0", f"{leader}+1"]
+    first, seen, second, whole, none, third, one, zero, chosen, kept, all_, gone, last = play(
+        cluster,
+        cancel(*part),
+        look(array),
+        cancel(*part),
+        cancel(array, wait=True),
+        look(array),
+        cancel(array),
+        cancel(both[1]),
+        cancel(both[0]),
+        write("job_cancel", ME, select={"names": ["cancel-het"], "users": [ME]}),
+        look(leader),
+        cancel(leader),
+        look(leader),
+        cancel(leader),
+    )
+    told(first, changed=True)
+    assert outcomes(first) == mapped("applied", *named)
+    states = column(seen, "State")
+    assert not {f"{array}_4", f"{array}_6"} & set(states)
+    assert states[f"{array}_2"] in ("COMPLETING", "CANCELLED")
+    alive = [f"{array}_{task}" for task in (1, 3, 5)]
+    assert {states[task] for task in alive} <= {"RUNNING", "PENDING"}
+    told(second, changed=False)
+    assert outcomes(second) == mapped("unchanged", *named)
+    told(whole, changed=True)
+    assert {task: outcomes(whole)[task] for task in alive} == mapped("applied", *alive)
+    assert set(ended(whole).values()) == {"yes"}
+    assert set(column(none, "State").values()) == {"CANCELLED"}
+    told(third, changed=False)
+
+    for result in (one, zero):
+        told(result, changed=False, failed=True)
+        assert set(outcomes(result).values()) == {"rejected"}
+    told(chosen, changed=False)
+    assert column(kept, "State") == mapped("PENDING", *both)
+    told(all_, changed=True)
+    assert outcomes(all_) == mapped("applied", *both)
+    assert column(gone, "State") == mapped("CANCELLED", *both)
+    told(last, changed=False)
+
+
+@pytest.mark.variants("trixie-munge")
+@pytest.mark.usefixtures("mine")
+def test_a_job_that_does_not_end_in_time(cluster: Cluster, jobs: Jobs) -> None:
+    deaf, quick = jobs.one(script=DEAF), jobs.one("--hold")
+    jobs.await_state("RUNNING", deaf)
+    waited, wrong, late, shown = play(
+        cluster,
+        cancel(deaf, quick, wait=True, wait_limit=1),
+        cancel(quick, wait=True, wait_limit=0),
+        cancel(jobs.one("--hold"), deadline="2020-01-01T00:00:00+01:00", wait=True),
+        look(jobs.ids[-1]),
+    )
+    told(waited, changed=True, failed=True)
+    assert outcomes(waited) == mapped("applied", deaf, quick)
+    assert ended(waited) == {deaf: "no", quick: "yes"}
+    assert f"1 jobs are not known to have ended within wait_limit: {deaf}" in waited["msg"]
+    assert f"job {deaf} did not end yet" in shown["screen"]
+    assert "wait_limit lies between" in wrong["msg"]
+    assert outcomes(late) == {jobs.ids[-1]: "expired"}
+    assert column(shown, "State") == {jobs.ids[-1]: "PENDING"}
+
+
+@pytest.mark.variants("trixie-authnone")
+def test_without_a_known_landing_bound(cluster: Cluster, jobs: Jobs) -> None:
+    job = jobs.one("--hold")
+    refused, shown = play(cluster, cancel(job), look(job))
+    told(refused, changed=False, failed=True)
+    assert outcomes(refused) == {job: "unsupported"}
+    assert 'AuthType "auth/none" has no known landing bound' in refused["msg"]
+    assert column(shown, "State") == {job: "PENDING"}
+
+
+# While slurmctld hangs. Credentials live for 13 s there, and the commands give up after 2 s.
+
+TTL = 7
+ALIVE, LATE, EXPIRED = 8, 11, 15
+BACK = shell("until scontrol ping | grep -q 'is UP'; do sleep 0.3; done; sleep 1")
+
+
+def hang(seconds: float) -> dict[str, Any]:
+    return {"ttl": TTL, "environment": fault("hang", "scancel *", seconds)}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the sandbox's containers are root's")
+def test_slurmctld_hangs(fleet: Mapping[str, Cluster]) -> None:
+    all_jobs = {name: Jobs(cluster) for name, cluster in fleet.items()}
+    try:
+        for cluster in fleet.values():  # its clock is better known while nothing else goes on
+            told(play(cluster, preflight("root", probe="always"))[0], changed=True)
+        ids = {name: jobs.submit(count=3) for name, jobs in all_jobs.items()}
+        for name, jobs in all_jobs.items():
+            jobs.await_state("RUNNING", *ids[name])
+        results = together({name: _hanging(*ids[name]) for name in fleet})
+    finally:
+        for jobs in all_jobs.values():
+            jobs.cancel()
+            forget(jobs.cluster, "root")
+    for name, (lands, waits, never) in ids.items():
+        late, _back, landed, settled, _back, ended_, lost, _back, lives, hold, again = results[name]
+        told(late, changed=False, failed=True)
+        assert outcomes(late) == {lands: "unknown"}
+        assert f"it may land until {late['results'][0]['may_land_until']}" in late["msg"]
+        assert column(landed, "State")[lands] in ("COMPLETING", "CANCELLED")
+        told(settled, changed=True)
+        assert outcomes(settled) == {waits: "applied"}
+        assert ended(settled) == {waits: "yes"}
+        assert column(ended_, "State") == {waits: "CANCELLED"}
+        told(lost, changed=False, failed=True)
+        assert outcomes(lost) == {never: "not_applied"}
+        assert column(lives, "State") == {never: "RUNNING"}
+        told(again, changed=True)
+        assert outcomes(again) == {never: "applied"}
+        assert held_at(rows(lives)[never]["EligibleTime"]) is None
+        assert outcomes(hold) == {never: "rejected"}
+
+
+def _hanging(lands: str, waits: str, never: str) -> list[Task]:
+    return [
+        cancel(lands, user="root", settle=False, **hang(LATE)),
+        BACK,
+        look(lands),
+        cancel(waits, user="root", wait=True, **hang(ALIVE)),
+        BACK,
+        look(waits),
+        cancel(never, user="root", **hang(EXPIRED)),
+        BACK,
+        look(never),
+        write("job_hold", "root", jobs=[never], instance=7),
+        cancel(never, user="root"),
+    ]
