@@ -200,7 +200,7 @@ def report(variant: str, arguments: argparse.Namespace) -> None:
         array = f"--array=1-{arguments.tasks}"
         cluster.sh("sbatch", "--hold", "--job-name=bench", array, "/tmp/bench.sh")
         read = measure_reads(cluster, arguments.rounds, folder)
-        most = {what: memory(cluster, options, folder) for what, (options, _) in reads().items()}
+        most = {what: memory(cluster, one[0], folder) for what, one in reads().items()}
     floor = writes["ping"] + writes["list call"]
     print(f"{variant}: ping {writes['ping']:.2f}, one list call {writes['list call']:.2f}, "
           f"a loop of commands {writes['loop']:.0f}")  # fmt: skip
