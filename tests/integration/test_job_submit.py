@@ -164,7 +164,7 @@ def test_known_after_slurmctld_forgot(ready: Cluster) -> None:
 @pytest.mark.variants("bookworm-munge", "trixie-munge", "forky-munge")
 def test_refusals(ready: Cluster) -> None:
     """slurmctld's own words, and what is refused before it is asked; nothing is in the queue."""
-    refused = {
+    refused: dict[str, tuple[dict[str, Any], str]] = {
         "an unknown partition": ({"partition": "nope"}, "Invalid partition name specified"),
         "no output directory": ({"output_dir": f"{OUT}/none"}, "is no directory on this host"),
         "a closed output directory": ({"output_dir": "/root"}, "/root"),
@@ -325,13 +325,13 @@ def test_cut_off(fleet: Mapping[str, Cluster]) -> None:
         "silent": ("applied", "queue", 1, "unchanged"),
         "lie": ("not_applied", None, 0, "applied"),
     }
-    for cluster, [_probe, *results] in found.items():
+    for where_at, [_probe, *results] in found.items():
         for place_of, kind in enumerate(kinds):
             met, _back, queue, again, after = results[5 * place_of : 5 * place_of + 5]
             what, where, jobs, then = wanted[kind]
-            assert outcome(met) == (what, where), (cluster, kind, met)
+            assert outcome(met) == (what, where), (where_at, kind, met)
             assert met["changed"] is (what == "applied")
             assert met["results"][0]["settled"] is (what != "unknown")
-            assert len(queue["stdout"].split()) == jobs, (cluster, kind, queue)
-            assert outcome(again)[0] == then, (cluster, kind, again)
-            assert len(after["stdout"].split()) == 1, (cluster, kind, after)
+            assert len(queue["stdout"].split()) == jobs, (where_at, kind, queue)
+            assert outcome(again)[0] == then, (where_at, kind, again)
+            assert len(after["stdout"].split()) == 1, (where_at, kind, after)
