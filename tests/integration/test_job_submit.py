@@ -265,7 +265,7 @@ def test_without_a_landing_bound(ready: Cluster) -> None:
     assert queue["stdout"] == ""
 
 
-#: As in faults.py, at sbatch: slurmctld hangs, and the client is patient.
+#: As in faults.py, at sbatch: slurmctld hangs, and the client is killed while it waits.
 WRAPPER = r"""#!/bin/sh
 later() { setsid sh -c "sleep $1; $2" </dev/null >/dev/null 2>&1 & }
 case $DO in
@@ -273,6 +273,8 @@ case $DO in
     later "$FOR" "slurm-service continue slurmctld"
     slurm-service pause slurmctld
     export SLURM_CONF=/opt/faulty/slurm.conf
+    timeout -s KILL 2 /usr/bin/sbatch "$@"
+    exit 137
     ;;
   lie) cat > /dev/null; echo "sbatch: error: something odd" >&2; exit 1 ;;
   silent) /usr/bin/sbatch "$@" > /dev/null; exit 0 ;;
@@ -281,57 +283,74 @@ exec /usr/bin/sbatch "$@"
 """
 
 BACK = shell("until scontrol ping | grep -q 'is UP'; do sleep 0.3; done; sleep 1")
-ALIVE, EXPIRED = 8, 15
+#: Seconds for which slurmctld hangs: less, and more, than a credential lives (13).
+ALIVE, EXPIRED = 6, 17
 
 
 def scenario(what: str, seconds: float, name: str, **options: Any) -> list[Task]:
     """A submission that meets a fault, what squeue shows afterwards, and a second run of it."""
-    met = submit(
-        name, "root", ttl=7, output_dir="/tmp", environment=fault(what, "", seconds), **options
-    )
+    environment = fault(what, "", seconds)
     return [
-        met,
+        submit(name, "root", ttl=15, output_dir="/tmp", environment=environment, **options),
         BACK,
-        named(name + ".1"),
+        named(f"{name}.1"),
         submit(name, "root", output_dir="/tmp"),
-        named(name + ".1"),
+        named(f"{name}.1"),
     ]
 
 
-def faulty(names: Mapping[str, str]) -> list[Task]:
-    """All scenarios of one cluster."""
-    return [
-        preflight(),
-        *scenario("hang", ALIVE, names["lands"]),
-        *scenario("hang", EXPIRED, names["never"]),
-        *scenario("hang", ALIVE, names["open"], settle=False),
-        *scenario("silent", 0, names["silent"]),
-        *scenario("lie", 0, names["lie"]),
-    ]
+#: By fault: the wrapper's word, for how long, further options; then the first run's outcome, who
+#: knows the job, how many jobs there are, and the second run's outcome.
+FAULTS: dict[str, tuple[str, float, dict[str, Any], tuple[str, str | None, int, str]]] = {
+    "lands": ("hang", ALIVE, {}, ("applied", "queue", 1, "unchanged")),
+    "never": ("hang", EXPIRED, {}, ("not_applied", None, 0, "applied")),
+    "open": ("hang", ALIVE, {"settle": False}, ("unknown", None, 1, "unchanged")),
+    "silent": ("silent", 0, {}, ("applied", "queue", 1, "unchanged")),
+    "lie": ("lie", 0, {}, ("not_applied", None, 0, "applied")),
+}
+MEETS = {
+    "writes-bookworm": ("lands", "never"),
+    "writes-trixie": ("open", "never", "silent"),
+    "writes-forky": ("lands", "never", "lie"),
+}
+#: An account that nobody has is refused where accounts are enforced.
+ENFORCE = (
+    "echo AccountingStorageEnforce=associations >> /etc/slurm/slurm.conf;"
+    " slurm-service stop slurmctld; slurm-service start slurmctld;"
+    " until scontrol ping | grep -q 'is UP'; do sleep 0.3; done"
+)
+RELAX = ENFORCE.replace(
+    "echo AccountingStorageEnforce=associations >> /etc/slurm/slurm.conf",
+    "sed -i /^AccountingStorageEnforce/d /etc/slurm/slurm.conf",
+)
 
 
 def test_cut_off(fleet: Mapping[str, Cluster]) -> None:
     """Killed while slurmctld hangs, it settles to what squeue shows; nothing is submitted twice."""
-    kinds = ("lands", "never", "open", "silent", "lie")
-    names = {cluster: {kind: fresh(f"-{kind}") for kind in kinds} for cluster in fleet}
     for cluster in fleet.values():
         text = "cat > /opt/faulty/sbatch && chmod 755 /opt/faulty/sbatch"
         assert cluster.sh(["sh", "-c", text], stdin=WRAPPER.encode()).status == 0
-    found = together({cluster: faulty(names[cluster]) for cluster in fleet})
-    wanted = {
-        "lands": ("applied", "queue", 1, "unchanged"),
-        "never": ("not_applied", None, 0, "applied"),
-        "open": ("unknown", None, 1, "unchanged"),
-        "silent": ("applied", "queue", 1, "unchanged"),
-        "lie": ("not_applied", None, 0, "applied"),
-    }
-    for where_at, [_probe, *results] in found.items():
-        for place_of, kind in enumerate(kinds):
-            met, _back, queue, again, after = results[5 * place_of : 5 * place_of + 5]
-            what, where, jobs, then = wanted[kind]
-            assert outcome(met) == (what, where), (where_at, kind, met)
-            assert met["changed"] is (what == "applied")
-            assert met["results"][0]["settled"] is (what != "unknown")
-            assert len(queue["stdout"].split()) == jobs, (where_at, kind, queue)
-            assert outcome(again)[0] == then, (where_at, kind, again)
-            assert len(after["stdout"].split()) == 1, (where_at, kind, after)
+    tasks = {}
+    for cluster_name in fleet:
+        tasks[cluster_name] = [preflight()]
+        for kind in MEETS[cluster_name]:
+            what, seconds, options, _expected = FAULTS[kind]
+            tasks[cluster_name] += scenario(what, seconds, fresh(f"-{kind}"), **options)
+        refused = submit(fresh(), "root", account="nope", output_dir="/tmp")
+        tasks[cluster_name] += [shell(ENFORCE), refused, shell(RELAX)]
+    found = together(tasks)
+    for cluster_name, [_probe, *results] in found.items():
+        for number, kind in enumerate(MEETS[cluster_name]):
+            first, where, jobs, second = FAULTS[kind][3]
+            met, _back, queue, again, after = results[5 * number : 5 * number + 5]
+            said = (cluster_name, kind, met["results"])
+            assert outcome(met) == (first, where), said
+            assert met["changed"] is (first == "applied"), said
+            assert met["results"][0]["settled"] is (first != "unknown"), said
+            assert len(queue["stdout"].split()) == jobs, said
+            assert outcome(again)[0] == second, (said, again)
+            assert len(after["stdout"].split()) == 1, (said, after)
+        no_account = results[-2]
+        told(no_account, changed=False, failed=True)
+        assert outcome(no_account) == ("rejected", None)
+        assert "Invalid account or account/partition combination specified" in no_account["msg"]

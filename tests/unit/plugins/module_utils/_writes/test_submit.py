@@ -50,6 +50,7 @@ PARTITION = (
     "sbatch: error: invalid partition specified: nope\n"
     "sbatch: error: Batch job submission failed: Invalid partition name specified\n"
 )
+PLUGIN = "sbatch: error: no\nsbatch: error: Batch job submission failed: Unspecified error\n"
 AUTHENTICATION = "sbatch: error: Batch job submission failed: Protocol authentication error\n"
 SOCKET = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation\n"
 
@@ -311,6 +312,7 @@ def test_queue_that_is_not_read(slurm: Slurm, host: Host) -> None:
         (Fault(1, PARTITION, None), "rejected"),
         (Fault(255, "sbatch: error: Invalid --time specification\n", None), "rejected"),
         (Fault(1, "sbatch: error: cli_filter plugin terminated with error\n", None), "rejected"),
+        (Fault(1, PLUGIN, None), "rejected"),
         (Fault(127, "", None), "not_run"),
         # An error text is no proof: the job is there.
         (Fault(1, PARTITION, 0.0), "applied"),
