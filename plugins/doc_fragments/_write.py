@@ -3,11 +3,7 @@
 
 from __future__ import annotations
 
-
-class ModuleDocFragment:
-    """Options, attributes and results of the modules that write. Private to the collection."""
-
-    DOCUMENTATION = r"""
+_DEADLINE = r"""
 options:
   ttl:
     description:
@@ -73,6 +69,17 @@ notes:
     deadline passed before the call was started. V(not_run), the command could not be started, or was not, since the job changed right
     before. V(not_applied), the change is not there and can't land any more. V(unsupported), the cluster can't do it. V(unknown),
     nothing is known, and it may still land."
-  - With O(jobs), the task fails when any outcome is neither V(applied) nor V(unchanged), after all jobs were handled. With O(select),
+"""
+
+
+class ModuleDocFragment:
+    """Options, attributes and results of the modules that write. Private to the collection."""
+
+    DEADLINE = _DEADLINE
+
+    DOCUMENTATION = (
+        _DEADLINE
+        + r"""  - With O(jobs), the task fails when any outcome is neither V(applied) nor V(unchanged), after all jobs were handled. With O(select),
     V(rejected) and V(not_found) are reported and do not fail it, since jobs leave a selection at any time.
 """
+    )

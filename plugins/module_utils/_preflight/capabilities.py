@@ -113,7 +113,7 @@ MODULES: Dict[str, Tuple[str, ...]] = {
     "Holder": ("job_hold", "job_release"),
     "Requeuer": ("job_requeue", "job_restore"),
     "CessationSignal": (),
-    "OutputReader": (),
+    "OutputReader": ("job_output_info",),
     "MultiFinder": ("job_info",),
 }
 

@@ -14,6 +14,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import stat
 import tempfile
 import time
@@ -32,6 +33,9 @@ ROOT_DIRECTORY = "/var/lib/hpcops.slurm"
 COMPACT_AT = 4 << 20
 #: Seconds after the landing bound for which every entry is kept.
 RECENT = 3600
+#: Seconds for which a submission is known again: by the journal after it was made, by accounting
+#: after its job has ended. slurmctld shows a living job however old it is.
+REMEMBERED = 30 * 86400
 #: Seconds to wait for another run that has the file locked: it only reads and appends meanwhile.
 PATIENCE = 60
 
@@ -40,8 +44,9 @@ PATIENCE = 60
 class Entry:
     """One job of one write.
 
-    ``job_id`` is the job's one name (``JobRecord.id_text``), however it was called. ``submitted``
-    (epoch seconds, None if unknown) tells one job from a later one with its id;
+    ``job_id`` is the job's one name (``JobRecord.id_text``), however it was called, or the comment
+    that carries a submission, which has no job yet. ``submitted`` (epoch seconds, None if unknown)
+    tells one job from a later one with its id;
     ``begin`` is the job's own begin time before a hold, 0 for none; ``until`` the epoch second on
     the host's clock after which nothing of the write can land any more; ``outcome`` is None while
     it is not known.
@@ -342,13 +347,58 @@ def requeues(entries: Sequence[Entry]) -> Dict[_Key, Entry]:
     }
 
 
+#: The word before a job's id and output directory in the outcome of a submission.
+_SUBMITTED = "submitted"
+_OUTCOME = re.compile(_SUBMITTED + r" ([1-9][0-9]{0,9}) (.*)", re.DOTALL)
+
+
+def submitted(job_id: int, directory: str) -> str:
+    """The outcome of a submission that became this job."""
+    return "%s %d %s" % (_SUBMITTED, job_id, directory)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the journal says about one submission.
+
+    ``jobs`` are the jobs that it became, with their output directories. ``open`` are those attempts
+    to make it of which it is not known what became of them.
+    """
+
+    jobs: Mapping[int, str]
+    open: Tuple[Entry, ...]
+
+
+def recorded(entries: Sequence[Entry], cluster: str, comment: str) -> Recorded:
+    """What is known of the submission that this comment carries."""
+    jobs: Dict[int, str] = {}
+    doubtful = []
+    for one in entries:
+        if (one.action, one.cluster, one.job_id) != ("submit", cluster, comment):
+            continue
+        known = _OUTCOME.fullmatch(one.outcome or "")
+        if known:
+            jobs[int(known.group(1))] = known.group(2)
+        elif one.outcome in (None, "unknown"):
+            doubtful.append(one)
+    return Recorded(jobs, tuple(doubtful))
+
+
+def _is_remembered(entry: Entry, now: float) -> bool:
+    """Whether a submission that was made, or may have been, still has to be known."""
+    made = entry.outcome not in _NOT_PLACED
+    return entry.action == "submit" and made and now < entry.deadline + REMEMBERED
+
+
 def needed(entries: Sequence[Entry], now: float) -> List[Entry]:
     """The entries that can still matter, and what was written later about the same jobs.
 
-    Recent ones, requeues that may have left a bit set, and holds that keep a begin time ahead.
+    Recent ones, requeues that may have left a bit set, holds that keep a begin time ahead, and
+    submissions.
     """
     matter = {id(one) for one in bits_left(entries).values()}
     matter.update(id(one) for one in holds(entries).values() if one.begin > now)
+    matter.update(id(one) for one in entries if _is_remembered(one, now))
     kept: List[Entry] = []
     keys = set()
     for one in entries:

@@ -85,7 +85,7 @@ def judge(ended: Ended) -> Dict[str, Known]:
     """What is known about each member of the addresses that the script was given."""
     script = ended.script
     if ended.not_started:
-        reason = "the script could not be started: %s" % _shown(ended.stderr)
+        reason = "the script could not be started: %s" % shown(ended.stderr)
         nothing = Known(Proof.NOT_RUN, reason, Outcome.NOT_RUN, FailureClass.COMMAND_MISSING)
         return dict.fromkeys(script.members, nothing)
     reports = read_reports(ended.stderr, ended.nonce, ended.exit_status)
@@ -126,7 +126,7 @@ def _sent(
         return places
     nothing = first.status == Status.NOTHING_TO_SEND
     if places is None:
-        early = _WITHHELD if nothing else _not_started(first.status)
+        early = _WITHHELD if nothing else not_started(first.status)
         if len(reports) == 1 and first.number == 1 and early is not None:
             return early
         return Unreadable("the script does not say what it sent")
@@ -159,15 +159,15 @@ def judge_call(call: Call, report: CallReport, sent: Sequence[Address]) -> Dict[
     status = report.status
     if status == Status.SUCCESS:
         return dict.fromkeys(members, Known(Proof.ANSWERED))
-    alone = _not_started(status)
+    alone = not_started(status)
     if alone is not None:
         return dict.fromkeys(members, alone)
     failure = classify(Reply((), status, b"", report.text))
     if status not in _ERRORS.get(call, (Status.ERROR,)):
-        message = "the call ended with %d: %s" % (status, _shown(report.text))
+        message = "the call ended with %d: %s" % (status, shown(report.text))
         return dict.fromkeys(members, Known(Proof.NONE, message.rstrip(": "), failure=failure))
     answer = read_answer(call, report.text.decode("utf-8", "surrogateescape"), sent)
-    message = _shown(report.text) if answer.foreign is not None or len(members) == 1 else ""
+    message = shown(report.text) if answer.foreign is not None or len(members) == 1 else ""
     found = dict.fromkeys(members, Known(Proof.NONE, message, failure=failure))
     for one, text in answer.doubtful.items():
         kind = classify(Reply((), status, b"", text.encode("utf-8", "surrogateescape")))
@@ -179,14 +179,17 @@ def judge_call(call: Call, report: CallReport, sent: Sequence[Address]) -> Dict[
     return found
 
 
-def _shown(text: bytes) -> str:
+def shown(text: bytes) -> str:
     """A call's text on one line, not more of it than a message takes."""
     lines = text.decode("utf-8", "surrogateescape").split("\n")
-    shown = printable(" / ".join(line.strip() for line in lines if line.strip()))
-    return shown if len(shown) <= LONGEST_LINE else shown[:LONGEST_LINE] + "..."
+    text_shown = printable(" / ".join(line.strip() for line in lines if line.strip()))
+    if len(text_shown) <= LONGEST_LINE:
+        return text_shown
+    return text_shown[:LONGEST_LINE] + "..."
 
 
-def _not_started(status: int) -> Optional[Known]:
+def not_started(status: int) -> Optional[Known]:
+    """What a status proves that says that the call was not started; None for any other."""
     if status == Status.EXPIRED:
         reason = "the deadline had passed before the call was started"
         return Known(Proof.EXPIRED, reason, Outcome.EXPIRED)

@@ -12,9 +12,13 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.options import 
 
 def write_options() -> Dict[str, Dict[str, Any]]:
     """Argument spec of the documentation fragments ``_slurm``, ``_jobs`` and ``_write``."""
+    return {**job_options(), **deadline_options()}
+
+
+def deadline_options() -> Dict[str, Dict[str, Any]]:
+    """Argument spec of the documentation fragments ``_slurm`` and ``_write.deadline``."""
     return {
         **slurm_options(),
-        **job_options(),
         "ttl": {"type": "float", "default": 60},
         "deadline": {"type": "str"},
         "settle": {"type": "bool", "default": True},

@@ -39,6 +39,7 @@ class Call(str, Enum):
     CLEAR_BIT = "clear_bit"
     OPEN = "open"
     CANCEL = "cancel"
+    SUBMIT = "submit"
 
 
 class Status(int, Enum):

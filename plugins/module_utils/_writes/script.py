@@ -182,6 +182,16 @@ call 1 scontrol update "JobId=$1" Requeue=0
 exit "$last"
 """
 
+#: $1 the batch script, the rest is sbatch's. What a variable holds is not read again by the shell.
+_SUBMIT = r"""
+text=$1
+shift
+call 1 sbatch "$@" <<END
+$text
+END
+exit "$last"
+"""
+
 
 @dataclass(frozen=True)
 class Address:
@@ -293,3 +303,8 @@ def cancel_execution_script(marks: Marks, addresses: Sequence[Address]) -> Scrip
     """Cancel those addresses that have the expected restart count."""
     arguments = _look("RestartCnt", marks, addresses)
     return Script(_COMMON + _CANCEL_EXECUTION, arguments, (Call.CANCEL,), tuple(addresses))
+
+
+def submit_script(text: str, arguments: Sequence[str]) -> Script:
+    """Submit the batch script ``text``, with these arguments of sbatch."""
+    return Script(_COMMON + _SUBMIT, (text, *arguments), (Call.SUBMIT,), (), looks=False)

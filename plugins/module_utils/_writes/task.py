@@ -81,7 +81,7 @@ def _run(module: AnsibleModule, action: Action, permit: Permit) -> None:
         cluster=permission.cluster,
         wait_limit=params["wait_limit"] if params.get("wait") else None,
     )
-    journal = Journal(_state_dir(params), read_only=order.check)
+    journal = Journal(state_dir(params), read_only=order.check)
     writer = Writer(commands, order, permission.bound, journal)
     if state:
         report = writer.more(report_from(state), float(message.get("wait", 0)))
@@ -105,7 +105,8 @@ def report_from(state: Mapping[str, Any]) -> Report:
     return Report(results, aims, later, end_by=state.get("end_by"))
 
 
-def _state_dir(params: Mapping[str, Any]) -> str:
+def state_dir(params: Mapping[str, Any]) -> str:
+    """Where this user's journal lies."""
     who = pwd.getpwuid(os.geteuid())
     default = directory_for(who.pw_uid, who.pw_dir, os.environ.get("XDG_STATE_HOME"))
     return str(params["state_dir"] or default)
@@ -123,7 +124,7 @@ def _leave(
     made: Dict[str, Any] = {
         "changed": any(one["changed"] for one in results),
         "results": results,
-        "summary": _summary(results),
+        "summary": summary(results),
         "round": {
             "finished": report.finished,
             "state": _state(report, permission),
@@ -164,7 +165,8 @@ def _state(report: Report, permission: Permission) -> Optional[Dict[str, Any]]:
     }
 
 
-def _summary(results: Sequence[JobResult]) -> Dict[str, int]:
+def summary(results: Sequence[JobResult]) -> Dict[str, int]:
+    """How many jobs came to each outcome."""
     counted: Dict[str, int] = {}
     for one in results:
         counted[one["outcome"]] = counted.get(one["outcome"], 0) + 1
