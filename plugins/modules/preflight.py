@@ -62,7 +62,7 @@ options:
   cessation_command:
     description:
       - The command that tells whether an execution on a lost node has really ended, as a list of words.
-      - It is not run here. The interface C(CessationSignal) is offered when it is set.
+      - It is not run here, but by M(hpcops.slurm.job_ceased_info). The interface C(CessationSignal) is offered when it is set.
     type: list
     elements: str
     default: []

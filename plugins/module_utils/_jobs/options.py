@@ -25,6 +25,15 @@ def job_options() -> Dict[str, Dict[str, Any]]:
     }
 
 
+def answer_options() -> Dict[str, Dict[str, Any]]:
+    """Options that say which preflight's answers count: of ``_history`` and of ``_write``."""
+    return {
+        "preflight": {"type": "dict"},
+        "probe_max_age": {"type": "int", "default": 86400},
+        "cache_path": {"type": "path"},
+    }
+
+
 def selection_from(value: Optional[Mapping[str, Any]]) -> Optional[Selection]:
     """The selection that ``select`` names, None without one.
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
     Answer,
@@ -63,15 +63,6 @@ FIELDS = (
     "Name",
     "Comment",
 )
-#: What a result holds of a record, beside its ids and its state.
-_RESULT = tuple(
-    """array_job_id array_task_id het_job_id het_offset reason eligible_time start_time end_time
-    submit_time requeue restarts priority nice exit_code batch time_limit user account partition
-    qos reservation node_list name comment gate hold_kind hold_instance""".split()
-)
-_STATE_NAMES = frozenset(parse_state("PENDING").as_result())
-#: The values of a result, by which some of them can be asked for.
-NAMES = frozenset(("job_id", "raw_id", *_STATE_NAMES, *_RESULT))
 _ABSENT = frozenset(("N/A", ""))
 _NULL = "(null)"
 _NOTHING: Mapping[str, str] = {}
@@ -87,8 +78,9 @@ class JobRecord:
     "unknown". ``job_id`` is the record's own number; the tasks of an array that have not been split
     off share the array's. ``comment`` is None for a job without one (and for a job whose comment is
     the text ``(null)``, which squeue prints for both); an account, QOS or reservation that isn't
-    there is "". ``extra`` holds the text of fields asked for beside :data:`FIELDS`, by name. Texts
-    can hold surrogate escapes: print them with :func:`printable`.
+    there is "". ``extra`` holds the text of fields asked for beside :data:`FIELDS`, by name, and
+    ``row`` the texts of all fields as squeue printed them. Texts can hold surrogate escapes: print
+    them with :func:`printable`.
     """
 
     job_id: int
@@ -118,22 +110,23 @@ class JobRecord:
     name: str
     comment: Optional[str]
     extra: Mapping[str, str]
+    row: Tuple[str, ...]
 
     @property
     def array_task_id(self) -> Optional[int]:
         """The task's number; None for a job that is no array task, or stands for several."""
-        if len(self.array_tasks) == 1 and len(self.array_tasks[0]) == 1:
-            return self.array_tasks[0].start
-        return None
+        return only_task(self.array_tasks)
 
     @property
     def id_text(self) -> str:
         """The id that addresses just this record: ``N``, ``A_T`` or ``L+C``."""
-        if self.array_task_id is not None:
-            return "%d_%d" % (self.array_job_id or self.job_id, self.array_task_id)
-        if self.het_job_id is not None and self.het_offset is not None:
-            return "%d+%d" % (self.het_job_id, self.het_offset)
-        return str(self.job_id)
+        return address(
+            self.job_id,
+            self.array_job_id,
+            self.array_task_id,
+            self.het_job_id,
+            self.het_offset,
+        )
 
     @property
     def gate(self) -> Answer:
@@ -175,23 +168,6 @@ class JobRecord:
         """The nodes allocated; ValueError when the list cannot be read."""
         return expand_hosts(self.node_list)
 
-    def as_result(self, names: Sequence[str] = ()) -> Dict[str, Any]:
-        """JSON-safe values for a module's result: those of :data:`NAMES` that are named, or all."""
-        if not names:
-            values = {name: fields.plain(getattr(self, name)) for name in _RESULT}
-            state = self.state.as_result()
-            return {"job_id": self.id_text, "raw_id": self.job_id, **state, **values}
-        state = self.state.as_result() if not _STATE_NAMES.isdisjoint(names) else {}
-        made: Dict[str, Any] = {"job_id": self.id_text}
-        for name in names:
-            if name in state:
-                made[name] = state[name]
-            elif name == "raw_id":
-                made[name] = self.job_id
-            elif name != "job_id":
-                made[name] = fields.plain(getattr(self, name))
-        return made
-
 
 def record_from(values: Sequence[str], extra: Sequence[str] = ()) -> JobRecord:
     """The record of one row: values of :data:`FIELDS`, then those of the ``extra`` fields.
@@ -200,14 +176,9 @@ def record_from(values: Sequence[str], extra: Sequence[str] = ()) -> JobRecord:
     is "unknown" in the record.
     """
     row = iter(values)
-    job_id, array_job_id = _job_number(next(row)), next(row)
-    spans = _array_tasks(next(row))
+    numbers = read_ids(next(row), next(row), next(row), next(row), next(row))
     return JobRecord(
-        job_id,
-        _job_number(array_job_id) if spans else None,
-        spans,
-        het_job_id=_optional_number(next(row)),
-        het_offset=_optional_number(next(row)),
+        *numbers,
         state=parse_state(next(row)),
         reason=next(row),
         eligible_time=fields.moment(next(row)),
@@ -222,22 +193,60 @@ def record_from(values: Sequence[str], extra: Sequence[str] = ()) -> JobRecord:
         batch=fields.flag(next(row)),
         time_limit=fields.limit(next(row)),
         user=next(row),
-        account=_name(next(row)),
+        account=name_or_empty(next(row)),
         partition=next(row),
-        qos=_name(next(row)),
-        reservation=_name(next(row)),
+        qos=name_or_empty(next(row)),
+        reservation=name_or_empty(next(row)),
         node_list=next(row),
         name=next(row),
-        comment=_comment(next(row)),
+        comment=comment_or_none(next(row)),
         extra=dict(zip(extra, row)) if extra else _NOTHING,
+        row=tuple(values),
     )
 
 
-def _comment(text: str) -> Optional[str]:
+Ids = Tuple[int, Optional[int], Tuple[range, ...], Optional[int], Optional[int]]
+
+
+def read_ids(job: str, array: str, tasks: str, het_job: str, het_offset: str) -> Ids:
+    """The numbers in a row's five id fields: those with which a JobRecord begins.
+
+    Raises ValueError, with the value, when they are none.
+    """
+    job_id, spans = _job_number(job), _array_tasks(tasks)
+    array_job_id = _job_number(array) if spans else None
+    return job_id, array_job_id, spans, _optional_number(het_job), _optional_number(het_offset)
+
+
+def only_task(spans: Sequence[range]) -> Optional[int]:
+    """The one array task in these ranges, None for none and for several."""
+    if len(spans) == 1 and len(spans[0]) == 1:
+        return spans[0].start
+    return None
+
+
+def address(
+    job_id: int,
+    array_job_id: Optional[int],
+    task: Optional[int],
+    het_job_id: Optional[int],
+    het_offset: Optional[int],
+) -> str:
+    """The id that addresses just one record: ``N``, ``A_T`` or ``L+C``."""
+    if task is not None:
+        return "%d_%d" % (array_job_id or job_id, task)
+    if het_job_id is not None and het_offset is not None:
+        return "%d+%d" % (het_job_id, het_offset)
+    return str(job_id)
+
+
+def comment_or_none(text: str) -> Optional[str]:
+    """A comment as squeue prints it, None for a job without one."""
     return None if text == _NULL else text
 
 
-def _name(text: str) -> str:
+def name_or_empty(text: str) -> str:
+    """An account, a QOS or a reservation as squeue prints it, "" for a job without one."""
     return "" if text == _NULL else text
 
 

@@ -56,15 +56,18 @@ def squeue_rows(stdout: bytes, marks: Marks, width: int) -> Iterator[List[str]]:
     Bytes that are not UTF-8 become surrogate escapes. Raises :class:`SlurmError`
     (OUTPUT_UNREADABLE, with the text) for anything between, before or after the rows.
     """
-    rows = stdout.decode("utf-8", "surrogateescape").split(marks.end + "\n")
-    rest = rows.pop()
-    for row in rows:
-        values = row.split(marks.separator)
+    text = stdout.decode("utf-8", "surrogateescape")
+    end = marks.end + "\n"
+    start, stop = 0, text.find(end)
+    while stop >= 0:  # one row at a time: a queue can be megabytes
+        values = text[start:stop].split(marks.separator)
         if len(values) != width:
-            raise unreadable("a row of squeue", row)
+            raise unreadable("a row of squeue", text[start:stop])
         yield values
-    if rest:
-        raise unreadable("the end of squeue's output", rest)
+        start = stop + len(end)
+        stop = text.find(end, start)
+    if start < len(text):
+        raise unreadable("the end of squeue's output", text[start:])
 
 
 def sacct_rows(stdout: bytes, delimiter: str, width: int) -> Iterator[List[str]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Run
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.failures import (
@@ -69,6 +69,8 @@ FIELDS = (
     "Group",
     "Account",
     "Partition",
+    "QOS",
+    "Reservation",
     "NodeList",
     "Reason",
     "JobName",
@@ -76,12 +78,6 @@ FIELDS = (
 )
 #: Not known to 22.05, which refuses the whole call for it.
 RESTARTS = "Restarts"
-
-#: What a result holds of an execution, beside its ids and its state.
-_RESULT = tuple(
-    """ended exit_code submit_time eligible_time start_time end_time elapsed time_limit user group
-    account partition node_list reason name comment restarts""".split()
-)
 
 #: The window, spelt without a time zone. sacct(1) begins it at midnight unless ids are given, and
 #: always ends it at the "now" of the host that asks, whose clock may be behind: a job submitted
@@ -119,6 +115,8 @@ class Execution:
     group: str
     account: str
     partition: str
+    qos: str
+    reservation: str
     node_list: str
     reason: str
     name: str
@@ -149,12 +147,6 @@ class Execution:
     def nodes(self) -> Tuple[str, ...]:
         """The nodes of the execution; ValueError when the list cannot be read."""
         return expand_hosts(self.node_list)
-
-    def as_result(self) -> Dict[str, Any]:
-        """JSON-safe values for a module's result."""
-        values = {name: fields.plain(getattr(self, name)) for name in _RESULT}
-        ids = {"job_id": printable(self.id.text), "raw_id": self.job_id}
-        return {**ids, **self.state.as_result(), **values}
 
 
 @dataclass(frozen=True)
@@ -357,6 +349,8 @@ def execution_from(values: Sequence[str]) -> Optional[Execution]:
         group=row["Group"],
         account=row["Account"],
         partition=row["Partition"],
+        qos=row["QOS"],
+        reservation=row["Reservation"],
         node_list=row["NodeList"],
         reason=row["Reason"],
         name=row["JobName"],

@@ -33,6 +33,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import 
     JobLookup,
     JobRecord,
     RecordIndex,
+    name_or_empty,
     record_from,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.rows import (
@@ -42,6 +43,10 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.rows import (
     shortened,
     squeue_rows,
     unreadable,
+)
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import (
+    JobState,
+    parse_state,
 )
 
 PROGRAM = "squeue"
@@ -76,13 +81,15 @@ class Selection:
 
     def chooses(self, record: JobRecord) -> bool:
         """What squeue can't decide, or decides differently in different releases."""
-        if self.names and record.name not in self.names:
+        return self.admits(record.name, record.reservation, record.state)
+
+    def admits(self, name: str, reservation: str, state: JobState) -> bool:
+        """:meth:`chooses` by the values of a record that it looks at."""
+        if self.names and name not in self.names:
             return False
-        if self.reservations and not set(self.reservations).intersection(
-            record.reservation.split(",")
-        ):
+        if self.reservations and not set(self.reservations).intersection(reservation.split(",")):
             return False
-        shown = {record.state.word, *record.state.flags}
+        shown = {state.word, *state.flags}
         return not self.states or bool(shown.intersection(self.states))
 
 
@@ -113,11 +120,15 @@ def jobs_arguments(
     numbers = list(dict.fromkeys(str(job_id.job) for job_id in ids))
     if len(numbers) == 1:
         numbers *= 2
-    return (*_ALWAYS, "--jobs=" + ",".join(numbers), _format(marks, extra))
+    return (
+        *_ALWAYS,
+        "--jobs=" + ",".join(numbers),
+        "--Format=" + format_option((*FIELDS, *extra), marks),
+    )
 
 
 def selection_arguments(
-    selection: Selection, marks: Marks, extra: Sequence[str] = ()
+    selection: Selection, marks: Marks, extra: Sequence[str] = (), columns: Sequence[str] = FIELDS
 ) -> Tuple[str, ...]:
     """The arguments that read a selection. What squeue can't be asked for is chosen afterwards."""
     lists = (
@@ -130,11 +141,7 @@ def selection_arguments(
     asked = ["%s=%s" % (option, ",".join(values)) for option, values in lists if _listed(values)]
     if selection.nodes:
         asked.append("--nodelist=" + selection.nodes)
-    return (*_ALWAYS, *asked, _format(marks, extra))
-
-
-def _format(marks: Marks, extra: Sequence[str]) -> str:
-    return "--Format=" + format_option((*FIELDS, *extra), marks)
+    return (*_ALWAYS, *asked, "--Format=" + format_option((*columns, *extra), marks))
 
 
 def _listed(values: Sequence[str]) -> bool:
@@ -196,6 +203,39 @@ def read_queue(run: Run, selection: Selection, extra: Sequence[str] = ()) -> Que
     marks = fresh_marks()
     reply = run(PROGRAM, *selection_arguments(selection, marks, extra))
     return queue_from(reply, selection, marks, extra)
+
+
+def queue_rows(
+    run: Run, selection: Selection, columns: Sequence[str]
+) -> Tuple[Iterator[List[str]], Tuple[str, ...]]:
+    """The rows of a selection, and squeue's complaints: of each row the texts of these columns.
+
+    ``columns`` are some of :data:`FIELDS`, in any order, those that a selection looks at among
+    them (:data:`CHOSEN_BY`). Errors as in :func:`read_jobs`; OUTPUT_UNREADABLE comes while the rows
+    are taken. For queues that are too long to be made into records.
+    """
+    marks = fresh_marks()
+    reply = run(PROGRAM, *selection_arguments(selection, marks, columns=columns))
+    return _chosen_rows(reply, selection, marks, columns), _complaints(reply, "read the queue")
+
+
+#: The columns that decide whether a selection chooses a row.
+CHOSEN_BY = ("Name", "Reservation", "State")
+
+
+def _chosen_rows(
+    reply: Reply, selection: Selection, marks: Marks, columns: Sequence[str]
+) -> Iterator[List[str]]:
+    every = not (selection.names or selection.reservations or selection.states)
+    name, reservation, state = (columns.index(column) for column in CHOSEN_BY)
+    try:
+        for row in squeue_rows(reply.stdout, marks, len(columns)):
+            shown = name_or_empty(row[reservation])
+            if every or selection.admits(row[name], shown, parse_state(row[state])):
+                yield row
+    except SlurmError as error:
+        error.reply = shortened(reply)
+        raise
 
 
 def queue_from(

@@ -112,7 +112,7 @@ def _rule(action: str, hold: Support) -> Support:
 MODULES: Dict[str, Tuple[str, ...]] = {
     "Holder": ("job_hold", "job_release"),
     "Requeuer": ("job_requeue", "job_restore"),
-    "CessationSignal": (),
+    "CessationSignal": ("job_ceased_info",),
     "OutputReader": ("job_output_info",),
     "MultiFinder": ("job_info",),
 }

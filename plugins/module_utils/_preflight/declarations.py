@@ -29,9 +29,8 @@ def declarations(
     """
     polled = _window(configuration, "MinJobAge")
     execution: Window = UNBOUNDED if accounting.support is Answer.YES else 0
-    slurmd = _window(configuration, "SlurmdTimeout")
     return {
-        "node_loss_window": 2 * slurmd + NODE_LOSS_MARGIN if isinstance(slurmd, int) else slurmd,
+        "node_loss_window": node_loss_window(configuration),
         "call_bound": bound.as_fact(),
         "polled_loss": {
             "state": polled,
@@ -41,6 +40,12 @@ def declarations(
         },
         "shortest_bounded_window": polled,
     }
+
+
+def node_loss_window(configuration: Configuration) -> Window:
+    """Seconds for which an execution whose node was lost counts as running."""
+    slurmd = _window(configuration, "SlurmdTimeout")
+    return 2 * slurmd + NODE_LOSS_MARGIN if isinstance(slurmd, int) else slurmd
 
 
 def _window(configuration: Configuration, key: str) -> Window:

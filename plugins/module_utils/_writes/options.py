@@ -7,7 +7,10 @@ from __future__ import annotations
 from typing import Any, Dict
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import slurm_options
-from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.options import job_options
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.options import (
+    answer_options,
+    job_options,
+)
 
 
 def write_options() -> Dict[str, Dict[str, Any]]:
@@ -22,9 +25,7 @@ def deadline_options() -> Dict[str, Dict[str, Any]]:
         "ttl": {"type": "float", "default": 60},
         "deadline": {"type": "str"},
         "settle": {"type": "bool", "default": True},
-        "preflight": {"type": "dict"},
-        "probe_max_age": {"type": "int", "default": 86400},
-        "cache_path": {"type": "path"},
+        **answer_options(),
         "state_dir": {"type": "path"},
         # What the action plugin tells each round; see rounds.py.
         "_round": {"type": "dict", "default": {}},

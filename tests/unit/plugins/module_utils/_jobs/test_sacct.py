@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -334,13 +333,6 @@ def test_a_forged_row_stays_a_comment() -> None:
     assert found["13"].executions == ()
 
 
-def test_results_are_plain() -> None:
-    history = histories([fakes.row("12", State="CANCELLED by 1001", Start="None")], "12")["12"]
-    result = history.executions[0].as_result()
-    assert json.loads(json.dumps(result)) == result
-    assert (result["cancelled_by_uid"], result["start_time"], result["restarts"]) == (1001, None, 0)
-
-
 @given(st.binary(max_size=300))
 def test_any_output_is_executions_or_unreadable(out: bytes) -> None:
     fakes.list_or_unreadable(lambda: sacct.parse_executions(out, "~", True))
@@ -359,4 +351,3 @@ def test_any_values_are_an_execution_or_unreadable(values: dict[str, str]) -> No
     )
     for execution in found or ():
         assert execution.comment == values.get("Comment", "")
-        json.dumps(execution.as_result())

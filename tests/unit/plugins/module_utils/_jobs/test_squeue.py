@@ -25,9 +25,14 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ids import (
     parse_job_id,
     require_job_ids,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import FIELDS, JobLookup
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import (
+    FIELDS,
+    JobLookup,
+    JobRecord,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.retry import tried_again
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.rows import Marks, fresh_marks
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.shapes import Shape
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.squeue import (
     Queue,
     Selection,
@@ -526,10 +531,20 @@ def test_values_that_are_not_there() -> None:
     assert record.nodes == ()
 
 
+def as_result(record: JobRecord) -> dict[str, Any]:
+    """All values that job_info returns of a job."""
+    shape = Shape((), lambda _end: Answer.UNKNOWN)
+    return dict(zip(shape.names, shape.reader(FIELDS)(record.row), strict=True))
+
+
 def test_results_are_plain() -> None:
-    result = fakes.read(
-        fakes.job("12", Name="\udcff", EligibleTime="4102444805", PriorityLong="0", exit_code="3:0")
-    ).as_result()
+    result = as_result(
+        fakes.read(
+            fakes.job(
+                "12", Name="\udcff", EligibleTime="4102444805", PriorityLong="0", exit_code="3:0"
+            )
+        )
+    )
     assert json.loads(json.dumps(result)) == result
     assert (result["name"], result["hold_instance"], result["gate"]) == ("\\xff", 5, "yes")
     assert result["exit_code"] == {"status": 3, "signal": 0}
@@ -596,4 +611,6 @@ def test_any_values_are_a_record_or_unreadable(values: dict[str, str]) -> None:
         return
     assert len(records) == 1
     assert records[0].name == values.get("Name", "sbatch")
-    json.dumps(records[0].as_result())
+    result = as_result(records[0])
+    assert json.loads(json.dumps(result)) == result
+    assert result["job_id"] == records[0].id_text
