@@ -92,7 +92,7 @@ def test_interfaces(hold: Support, bound: LandingBound, ceased: bool, offered: l
         ["job_hold", "job_release"],
         ["job_requeue", "job_restore"],
         [],
-        [],
+        ["job_output_info"],
         ["job_info"],
     ]
 
