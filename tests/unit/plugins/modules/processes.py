@@ -212,7 +212,10 @@ def fact(**values: Any) -> dict[str, Any]:
             "ran_at": time.time() - 60,
         },
         "cluster": {"name": "cl1", "version": "26.05.5", "auth_type": "auth/munge"},
-        "capabilities": [{"name": "Hold", "support": "yes", "reason": "", "source": "probed"}],
+        "capabilities": [
+            {"name": name, "support": "yes", "reason": "", "source": "probed"}
+            for name in ("Hold", "AccountingHistory")
+        ],
         **values,
     }
 

@@ -91,7 +91,7 @@ def test_interfaces(hold: Support, bound: LandingBound, ceased: bool, offered: l
     assert [one["modules"] for one in found] == [
         ["job_hold", "job_release"],
         ["job_requeue", "job_restore"],
-        [],
+        ["job_ceased_info"],
         ["job_output_info"],
         ["job_info"],
     ]
