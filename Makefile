@@ -70,9 +70,9 @@ docs: .venv-nox/ready
 galaxy: .venv-nox/ready
 	@$(NOX) -s galaxy
 
-# Most of a test is waiting for Slurm: those on clusters of their own run at the same time.
+# Most of a test is waiting for Slurm: those on different clusters run at the same time.
 integration: .venv/ready $(COLLECTION)
-	@.venv/bin/pytest tests/integration -n 4 --dist loadgroup
+	@.venv/bin/pytest tests/integration -n 4 --dist loadscope --no-loadscope-reorder
 
 bench: .venv/ready $(COLLECTION)
 	@.venv/bin/python tests/benchmarks/bench.py $(BENCH)

@@ -16,8 +16,10 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 SANDBOX = Path(
     os.environ.get("SANDBOX") or Path(__file__).resolve().parents[1] / "sandbox" / "sandbox"
@@ -75,16 +77,29 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", text)
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Say which tests may run at the same time as others: those on clusters of their own."""
-    assert isinstance(item, pytest.Function)
-    if "fleet" in item.fixturenames:
-        group = "fleet"
-    elif {"cluster", "variant"} & set(item.fixturenames):
-        group = "variants"
-    else:
-        group = item.path.stem
-    item.add_marker(pytest.mark.xdist_group(group))
+def cluster_of(nodeid: str) -> str | None:
+    """The shared cluster that a test is run on, from its parameters; None for one of its own."""
+    parameters = nodeid.partition("[")[2]
+    return next((name for name in chosen_clusters() if re.match(rf"{name}[]-]", parameters)), None)
+
+
+class OneClusterEach(LoadScopeScheduling):  # type: ignore[misc]
+    """Runs the tests on one cluster after each other, and clusters at the same time."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        own = "fleet" if "/test_write" in file else file
+        return cluster_of(nodeid) or own
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneClusterEach:
+    """Say which tests may run at the same time."""
+    return OneClusterEach(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with what takes longest: the tests that break clusters of their own."""
+    items.sort(key=lambda item: cluster_of(item.nodeid) is not None)
 
 
 @functools.cache

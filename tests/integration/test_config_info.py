@@ -13,7 +13,6 @@ import pytest
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import (
     Cluster,
-    chosen_clusters,
 )
 from ansible_collections.hpcops.slurm.tests.integration.plays import (
     Result,
@@ -28,8 +27,8 @@ VOLATILE = ("BOOT_TIME", "NEXT_JOB_ID", "HASH_VAL")
 
 
 @pytest.fixture(scope="session")
-def run() -> Run:
-    """One play on all clusters."""
+def run(cluster: Cluster) -> Run:
+    """One play."""
     tasks = [
         raw("text", "scontrol", "show", "config", environment=EPOCH),
         config_info(),
@@ -48,7 +47,7 @@ def run() -> Run:
         ),
         raw("json", "scontrol", "show", "config", "--json"),
     ]
-    return play(chosen_clusters(), tasks, pipelining=True)
+    return play([cluster.name], tasks, pipelining=True)
 
 
 @pytest.fixture

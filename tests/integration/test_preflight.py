@@ -14,7 +14,6 @@ import pytest
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import (
     Cluster,
-    chosen_clusters,
 )
 from ansible_collections.hpcops.slurm.tests.integration.plays import (
     Result,
@@ -73,9 +72,9 @@ AS_OPERATOR = [preflight("probe"), preflight("cached"), truth("at the end")]
 
 
 @pytest.fixture(scope="session")
-def plays() -> tuple[Run, Run]:
-    """Both plays, on all clusters."""
-    names = chosen_clusters()
+def plays(cluster: Cluster) -> tuple[Run, Run]:
+    """Both plays."""
+    names = [cluster.name]
     root = play(names, AS_ROOT, pipelining=True)
     return root, play(names, AS_OPERATOR, ["-e", "ansible_user=operator"], pipelining=True)
 
