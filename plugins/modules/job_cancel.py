@@ -31,7 +31,7 @@ options:
   wait:
     description:
       - Whether to wait until the jobs have ended, with their processes. The task fails when they have not within O(wait_limit), and says
-        which.
+        which. A job of which a newer execution is there than the one that is named is not waited for.
     type: bool
     default: false
   wait_limit:

@@ -1,46 +1,42 @@
 # SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""job_cancel, over ssh as users run it, on every release, and while slurmctld hangs.
+"""job_cancel, over ssh as users run it, on every release.
 
 The truth is what raw squeue and sacct show, and what the jobs themselves wrote down.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
-from ansible_collections.hpcops.slurm.tests.integration.faults import fault
 from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     Jobs,
     Result,
     Task,
     column,
     forget,
-    held_at,
     look,
     mapped,
     outcomes,
     play,
-    preflight,
     ready,
     reasons,
     rows,
     settings,
     shell,
-    together,
     told,
+    wait_for,
     write,
 )
 
-KINDS = pytest.mark.variants(
-    "bookworm-munge", "trixie-munge", "forky-munge", "trixie-slurm", "forky-slurm"
-)
-RELEASES = pytest.mark.variants("bookworm-munge", "trixie-munge", "forky-munge")
+#: Every release, and auth/slurm.
+KINDS = pytest.mark.variants("bookworm-munge", "trixie-munge", "trixie-slurm", "forky-slurm")
+#: The oldest and the newest: what is shown there is the same on all that were tried.
+BOTH_ENDS = pytest.mark.variants("bookworm-munge", "forky-slurm")
 
 ME, OTHER = "user1", "user2"
 NONE = "67043327"
@@ -88,6 +84,12 @@ def ended(result: Result) -> dict[str, str]:
     return {one["job_id"]: one["ended"] for one in result["results"]}
 
 
+def begun(jobs: Jobs, *ids: str) -> None:
+    """Wait until these jobs have set their traps, and written something down."""
+    argv = ["ls", *(f"/tmp/cancel-{job}" for job in ids)]
+    wait_for(lambda: jobs.cluster.sh(argv).status == 0)
+
+
 def written(jobs: Jobs, job: str) -> list[str]:
     """What a job wrote down."""
     return jobs.cluster.sh(["cat", f"/tmp/cancel-{job}"]).text.split()
@@ -96,23 +98,23 @@ def written(jobs: Jobs, job: str) -> list[str]:
 @KINDS
 @pytest.mark.usefixtures("mine")
 def test_cancel(cluster: Cluster, jobs: Jobs) -> None:
-    done, theirs = jobs.one(script="true"), jobs.one("--hold", user=OTHER)
-    gated, later = jobs.one("--hold"), jobs.one("--begin=now+3600", "--requeue")
-    listens, deaf = jobs.one(script=TOLD), jobs.one("--requeue", "-t", "10", script=DEAF)
-    jobs.await_state("RUNNING", listens, deaf)
+    theirs, gated = jobs.one("--hold", user=OTHER), jobs.one("--hold")
+    later, listens = jobs.one("--begin=now+3600", "--requeue"), jobs.one(script=TOLD)
+    deaf, done = jobs.one("--requeue", "-t", "10", script=DEAF), jobs.one(script="true")
+    begun(jobs, listens, deaf)
     jobs.await_state("COMPLETED", done)
     ids = [gated, later, listens, deaf]
-    predicted, before, first, after, second, others, waited, last, again = play(
+    # What has ended is forgotten after a minute, so what needs it comes soon.
+    others, predicted, before, first, after, second, waited, last = play(
         cluster,
-        cancel(*ids, check=True),
-        look(*ids),
-        cancel(*ids),
-        look(*ids),
-        cancel(*ids),
         cancel(done, theirs, NONE),
-        cancel(*ids, wait=True, wait_limit=90),
-        look(*ids, done, theirs),
+        cancel(*ids, check=True),
+        look(*ids, done),
         cancel(*ids),
+        look(*ids),
+        cancel(*ids),
+        cancel(*ids, wait=True, wait_limit=90),
+        look(*ids, theirs),
     )
     told(predicted, changed=True)
     assert outcomes(predicted) == outcomes(first) == mapped("applied", *ids)
@@ -120,14 +122,14 @@ def test_cancel(cluster: Cluster, jobs: Jobs) -> None:
     assert first["diff"]["before"] == mapped({"ending": "no"}, *ids)
     assert first["diff"]["after"] == mapped({"ending": "yes"}, *ids)
     assert column(before, "State") == {
-        **mapped("PENDING", gated, later), **mapped("RUNNING", listens, deaf)
+        **mapped("PENDING", gated, later), **mapped("RUNNING", listens, deaf), done: "COMPLETED"
     }  # fmt: skip
     told(first, changed=True)
     shown = column(after, "State")
-    assert (shown[gated], shown[later], shown[deaf]) == ("CANCELLED", "CANCELLED", "COMPLETING")
-    assert shown[listens] in ("COMPLETING", "CANCELLED")
-    assert ended(first)[deaf] == "no"
-    assert ended(first)[gated] == "yes"
+    assert (shown[gated], shown[later]) == ("CANCELLED", "CANCELLED")
+    assert {shown[listens], shown[deaf]} <= {"COMPLETING", "CANCELLED"}
+    for one in first["results"]:
+        assert one["ended"] == {"COMPLETING": "no", "CANCELLED": "yes"}[one["after"]["state"]]
     told(second, changed=False)
     assert outcomes(second) == mapped("unchanged", *ids)
 
@@ -137,11 +139,8 @@ def test_cancel(cluster: Cluster, jobs: Jobs) -> None:
     told(waited, changed=False)
     assert outcomes(waited) == mapped("unchanged", *ids)
     assert ended(waited) == mapped("yes", *ids)
-    assert column(last, "State") == {
-        **mapped("CANCELLED", *ids), done: "COMPLETED", theirs: "PENDING"
-    }  # fmt: skip
-    assert column(last, "RestartCnt") == mapped("0", *ids, done, theirs)
-    told(again, changed=False)
+    assert column(last, "State") == {**mapped("CANCELLED", *ids), theirs: "PENDING"}
+    assert column(last, "RestartCnt") == mapped("0", *ids, theirs)
 
     # SIGTERM to every process, the batch script too; SIGKILL after KillWait.
     assert sorted(written(jobs, listens)) == ["batch", "began", "child"]
@@ -152,50 +151,51 @@ def test_cancel(cluster: Cluster, jobs: Jobs) -> None:
     assert cluster.sh(["pgrep", "-f", f"slurmstepd:? .*{deaf}"]).status == 1
 
 
-@RELEASES
+@BOTH_ENDS
 @pytest.mark.usefixtures("mine")
 def test_the_execution_that_is_named(cluster: Cluster, jobs: Jobs) -> None:
     newer, comes_back = jobs.submit("--requeue", script=DEAF, count=2)
     pending, dated = jobs.one("--hold"), jobs.one()
     jobs.await_state("RUNNING", newer, comes_back, dated)
+    begun(jobs, newer, comes_back)
     argv = ["env", "SLURM_TIME_FORMAT=%s", "squeue", "-h", "-j", dated, "-o", "%S"]
     began = int(cluster.sh(argv).text)
-    _requeued, seen, over, ahead, none_there, later, left, plain, twice, named, before, gone = play(
+    _requeued, plain, twice, over, ahead, none_there, later, left, named, before, gone = play(
         cluster,
         shell(f"scontrol requeue {newer} {comes_back}"),
-        look(newer, comes_back),
+        # It is COMPLETING for a while, and would run again.
+        cancel(comes_back),
+        cancel(comes_back),
         cancel(newer, restarts=0),
         cancel(dated, restarts=1),
         cancel(pending, started_before=began + 3600),
         cancel(dated, started_before=began),
         look(newer, comes_back, dated, pending),
-        # It is COMPLETING, and would run again.
-        cancel(comes_back),
-        cancel(comes_back),
         cancel(newer, restarts=1, wait=True, wait_limit=90),
         cancel(dated, started_before=began + 1),
-        look(newer, comes_back, dated, pending),
+        look(newer, dated, pending),
     )
-    assert column(seen, "State") == mapped("COMPLETING", newer, comes_back)
     for result in (over, none_there, later):
         told(result, changed=False)
     assert reasons(over) == {newer: "execution 0 is over, 1 is there"}
     assert outcomes(ahead) == {dated: "rejected"}
     shown = column(left, "State")
     assert (shown[dated], shown[pending]) == ("RUNNING", "PENDING")
-    assert column(left, "RestartCnt")[newer] == "1"
+    assert shown[comes_back] in ("COMPLETING", "CANCELLED")
+    assert column(left, "RestartCnt")[newer] == column(left, "RestartCnt")[comes_back] == "1"
     told(plain, changed=True)
+    assert outcomes(plain) == {comes_back: "applied"}
     told(twice, changed=False)
     told(named, changed=True)
     assert outcomes(named) == {newer: "applied"}
     assert ended(named) == {newer: "yes"}
     assert outcomes(before) == {dated: "applied"}
     assert rows(gone)[pending]["State"] == "PENDING"
-    jobs.await_state("CANCELLED", newer, comes_back, dated)
-    assert column(gone, "RestartCnt") == {newer: "1", comes_back: "1", dated: "0", pending: "0"}
+    assert column(gone, "RestartCnt") == {newer: "1", dated: "0", pending: "0"}
+    jobs.await_state("CANCELLED", newer, dated)
 
 
-@RELEASES
+@BOTH_ENDS
 @pytest.mark.usefixtures("mine")
 def test_arrays_and_heterogeneous_jobs(cluster: Cluster, jobs: Jobs) -> None:
     array = jobs.one("--array=1-6%2")
@@ -250,7 +250,7 @@ def test_arrays_and_heterogeneous_jobs(cluster: Cluster, jobs: Jobs) -> None:
 @pytest.mark.usefixtures("mine")
 def test_a_job_that_does_not_end_in_time(cluster: Cluster, jobs: Jobs) -> None:
     deaf, quick = jobs.one(script=DEAF), jobs.one("--hold")
-    jobs.await_state("RUNNING", deaf)
+    begun(jobs, deaf)
     waited, wrong, late, shown = play(
         cluster,
         cancel(deaf, quick, wait=True, wait_limit=1),
@@ -276,63 +276,3 @@ def test_without_a_known_landing_bound(cluster: Cluster, jobs: Jobs) -> None:
     assert outcomes(refused) == {job: "unsupported"}
     assert 'AuthType "auth/none" has no known landing bound' in refused["msg"]
     assert column(shown, "State") == {job: "PENDING"}
-
-
-# While slurmctld hangs. Credentials live for 13 s there, and the commands give up after 2 s.
-
-TTL = 7
-ALIVE, LATE, EXPIRED = 8, 11, 15
-BACK = shell("until scontrol ping | grep -q 'is UP'; do sleep 0.3; done; sleep 1")
-
-
-def hang(seconds: float) -> dict[str, Any]:
-    return {"ttl": TTL, "environment": fault("hang", "scancel *", seconds)}
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="the sandbox's containers are root's")
-def test_slurmctld_hangs(fleet: Mapping[str, Cluster]) -> None:
-    all_jobs = {name: Jobs(cluster) for name, cluster in fleet.items()}
-    try:
-        for cluster in fleet.values():  # its clock is better known while nothing else goes on
-            told(play(cluster, preflight("root", probe="always"))[0], changed=True)
-        ids = {name: jobs.submit(count=3) for name, jobs in all_jobs.items()}
-        for name, jobs in all_jobs.items():
-            jobs.await_state("RUNNING", *ids[name])
-        results = together({name: _hanging(*ids[name]) for name in fleet})
-    finally:
-        for jobs in all_jobs.values():
-            jobs.cancel()
-            forget(jobs.cluster, "root")
-    for name, (lands, waits, never) in ids.items():
-        late, _back, landed, settled, _back, ended_, lost, _back, lives, hold, again = results[name]
-        told(late, changed=False, failed=True)
-        assert outcomes(late) == {lands: "unknown"}
-        assert f"it may land until {late['results'][0]['may_land_until']}" in late["msg"]
-        assert column(landed, "State")[lands] in ("COMPLETING", "CANCELLED")
-        told(settled, changed=True)
-        assert outcomes(settled) == {waits: "applied"}
-        assert ended(settled) == {waits: "yes"}
-        assert column(ended_, "State") == {waits: "CANCELLED"}
-        told(lost, changed=False, failed=True)
-        assert outcomes(lost) == {never: "not_applied"}
-        assert column(lives, "State") == {never: "RUNNING"}
-        told(again, changed=True)
-        assert outcomes(again) == {never: "applied"}
-        assert held_at(rows(lives)[never]["EligibleTime"]) is None
-        assert outcomes(hold) == {never: "rejected"}
-
-
-def _hanging(lands: str, waits: str, never: str) -> list[Task]:
-    return [
-        cancel(lands, user="root", settle=False, **hang(LATE)),
-        BACK,
-        look(lands),
-        cancel(waits, user="root", wait=True, **hang(ALIVE)),
-        BACK,
-        look(waits),
-        cancel(never, user="root", **hang(EXPIRED)),
-        BACK,
-        look(never),
-        write("job_hold", "root", jobs=[never], instance=7),
-        cancel(never, user="root"),
-    ]

@@ -53,7 +53,6 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.judge import 
     judge,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import (
-    GOOD,
     Call,
     Outcome,
 )
@@ -155,12 +154,14 @@ class Report:
 
     @property
     def alive(self) -> List[str]:
-        """The jobs of which it is waited for the end, and that are not known to have ended."""
-        good = {one.value for one in GOOD}
+        """The jobs that are to end, and are not known to have.
+
+        A job of which a newer execution is there is left alone, and is none of them.
+        """
         return [
             job_id
             for job_id, made in self.results.items()
-            if made["outcome"] in good and ended(made["after"]) is not Answer.YES
+            if _is_to_end(made) and ended(made["after"]) is not Answer.YES
         ]
 
     def wait(self, what: str, until: float) -> None:
@@ -537,6 +538,13 @@ class Writer:
         self, made: JobResult, aim: Mapping[str, Any], seen: Seen, over: bool
     ) -> JobResult:
         return settle(made, aim, seen, over, seen.view(self.order.action))
+
+
+def _is_to_end(made: Mapping[str, Any]) -> bool:
+    """Whether a cancelling has left a job that ends, or found it so."""
+    was_ending = (made["before"] or {}).get("ending") == Answer.YES.value
+    unchanged = made["outcome"] == Outcome.UNCHANGED.value
+    return made["outcome"] == Outcome.APPLIED.value or (unchanged and was_ending)
 
 
 def _is_open(made: Mapping[str, Any]) -> bool:

@@ -38,8 +38,8 @@ class Call(str, Enum):
     REQUEUE = "requeue"
     CLEAR_BIT = "clear_bit"
     OPEN = "open"
-    SUBMIT = "submit"
     CANCEL = "cancel"
+    SUBMIT = "submit"
 
 
 class Status(int, Enum):

@@ -293,11 +293,6 @@ def restore_script(addresses: Sequence[Address]) -> Script:
     return Script(_COMMON + _CLEAR, (ids,), (Call.CLEAR_BIT,), tuple(addresses), looks=False)
 
 
-def submit_script(text: str, arguments: Sequence[str]) -> Script:
-    """Submit the batch script ``text``, with these arguments of sbatch."""
-    return Script(_COMMON + _SUBMIT, (text, *arguments), (Call.SUBMIT,), (), looks=False)
-
-
 def cancel_script(addresses: Sequence[Address]) -> Script:
     """Cancel all addresses, whatever execution they are in."""
     ids = tuple(one.text for one in addresses)
@@ -308,3 +303,8 @@ def cancel_execution_script(marks: Marks, addresses: Sequence[Address]) -> Scrip
     """Cancel those addresses that have the expected restart count."""
     arguments = _look("RestartCnt", marks, addresses)
     return Script(_COMMON + _CANCEL_EXECUTION, arguments, (Call.CANCEL,), tuple(addresses))
+
+
+def submit_script(text: str, arguments: Sequence[str]) -> Script:
+    """Submit the batch script ``text``, with these arguments of sbatch."""
+    return Script(_COMMON + _SUBMIT, (text, *arguments), (Call.SUBMIT,), (), looks=False)

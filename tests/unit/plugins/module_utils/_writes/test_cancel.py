@@ -344,6 +344,16 @@ def test_waiting_for_a_job_that_is_forgotten(slurm: Slurm, host: Host) -> None:
     assert slurm.clock.now < NOW + 30
 
 
+def test_a_newer_execution_is_not_waited_for(slurm: Slurm, host: Host) -> None:
+    slurm.add("5", **RUNS, RestartCnt="1")
+    slurm.add("6", **ENDING)
+    slurm._due.append((NOW + 10, lambda: slurm.job("6").update(State="CANCELLED")))
+    report = host.task(Cancel(restarts=0), "5", "6", wait_limit=60)
+    assert outcomes(report) == {"5": "unchanged", "6": "unchanged"}
+    assert (report.alive, over(report)) == ([], {"5": "no", "6": "yes"})
+    assert slurm.clock.now < NOW + 30
+
+
 def test_waiting_through_silence(slurm: Slurm, host: Host) -> None:
     slurm.add("5", **RUNS)
     slurm.silent = (NOW + 5, NOW + 20)
