@@ -14,12 +14,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import SANDBOX, Cluster
+from ansible_collections.hpcops.slurm.tests.integration.write_plays import shell
 
 #: Seconds that a credential lives on the fleet, and until a call is ended.
 CREDENTIAL, TTL = 20, 12
 #: Seconds for which slurmctld hangs: until the call was ended, until the read after it has given up
 #: too, and until the credential has expired.
 ALIVE, LATE, EXPIRED = 13, 16, 23
+
+#: A task that waits until slurmctld answers, and has handled what waited for it.
+BACK = shell("until scontrol ping | grep -q 'is UP'; do sleep 0.3; done; sleep 1")
 
 FOLDER = "/opt/faulty"
 WRAPPER = r"""#!/bin/sh

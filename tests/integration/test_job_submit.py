@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
-from ansible_collections.hpcops.slurm.tests.integration.faults import fault
+from ansible_collections.hpcops.slurm.tests.integration.faults import BACK, EXPIRED, fault
 from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     Result,
     Task,
@@ -282,9 +282,8 @@ esac
 exec /usr/bin/sbatch "$@"
 """
 
-BACK = shell("until scontrol ping | grep -q 'is UP'; do sleep 0.3; done; sleep 1")
-#: Seconds for which slurmctld hangs: less, and more, than a credential lives (13).
-ALIVE, EXPIRED = 6, 17
+#: Seconds for which slurmctld hangs until sbatch has been killed.
+ALIVE = 6
 
 
 def scenario(what: str, seconds: float, name: str, **options: Any) -> list[Task]:

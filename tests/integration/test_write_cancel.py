@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """job_cancel while slurmctld hangs.
 
-The clusters' credentials live for 13 s, and Slurm's commands give up after 2 s.
+The clusters' credentials are short-lived, and Slurm's commands give up after 2 s.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from typing import Any
 import pytest
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
-from ansible_collections.hpcops.slurm.tests.integration.faults import fault
+from ansible_collections.hpcops.slurm.tests.integration.faults import (
+    ALIVE,
+    BACK,
+    EXPIRED,
+    LATE,
+    TTL,
+    fault,
+)
 from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     Jobs,
     Task,
@@ -26,15 +33,10 @@ from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     play,
     preflight,
     rows,
-    shell,
     together,
     told,
     write,
 )
-
-TTL = 7
-ALIVE, LATE, EXPIRED = 8, 11, 15
-BACK = shell("until scontrol ping | grep -q 'is UP'; do sleep 0.3; done; sleep 1")
 
 
 def cancel(job: str, **options: Any) -> Task:

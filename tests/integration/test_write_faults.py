@@ -20,6 +20,7 @@ import pytest
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
 from ansible_collections.hpcops.slurm.tests.integration.faults import (
     ALIVE,
+    BACK,
     CREDENTIAL,
     EXPIRED,
     LATE,
@@ -52,9 +53,6 @@ BOOKWORM, TRIXIE, FORKY = "writes-bookworm", "writes-trixie", "writes-forky"
 EVERYWHERE = (BOOKWORM, TRIXIE, FORKY)
 
 HOLD, SET, REQUEUE, CLEAR = "*StartTime=*", "*Requeue=1*", "requeue*", "*Requeue=0*"
-
-#: Until slurmctld answers, and has handled what waited for it.
-BACK = shell("until scontrol ping | grep -q 'is UP'; do sleep 0.3; done; sleep 1")
 
 
 def hang(at: str, seconds: float) -> dict[str, str]:
