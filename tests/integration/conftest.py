@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 SANDBOX = Path(
     os.environ.get("SANDBOX") or Path(__file__).resolve().parents[1] / "sandbox" / "sandbox"
