@@ -23,7 +23,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.batch import Job, batch_script
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.submission import encoded
-from ansible_collections.hpcops.slurm.plugins.module_utils._writes.engine import Permission
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.engine import Bound
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal import Journal
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import GOOD, Outcome
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.results import (
@@ -121,7 +121,7 @@ def _run(module: AnsibleModule, permit: Permit) -> None:
     who = pwd.getpwuid(os.geteuid())
     for option, reason in (("container_image", NO_IMAGES), ("array", NO_ARRAYS)):
         if params[option] is not None:
-            _leave(module, Step(_unsupported(params, reason)), None)
+            _leave(module, Step(_unsupported(params, reason)))
     job = job_from(params, who.pw_dir)
     text = batch_script(job, base_environment(who, os.environ))
     caller = caller_environment(os.environ)
@@ -129,7 +129,7 @@ def _run(module: AnsibleModule, permit: Permit) -> None:
     state = message.get("state") or {}
     permission = permission_from(state) or permit(commands.run, params, True)
     if permission.refusal:
-        _leave(module, Step(_unsupported(params, permission.refusal)), None)
+        _leave(module, Step(_unsupported(params, permission.refusal)))
     order = Submit(
         job=job,
         text=text,
@@ -144,13 +144,12 @@ def _run(module: AnsibleModule, permit: Permit) -> None:
     journal = Journal(state_dir(params), read_only=order.check)
     submitter = Submitter(commands, order, permission.bound, journal)
     if state:
-        before = Step(state["result"], dict(state["aims"]), state["later"])
-        step = submitter.more(before, float(message.get("wait", 0)))
+        step = submitter.more(step_from(state), float(message.get("wait", 0)))
     else:
         step = submitter.first()
     for warning in journal.warnings:
         module.warn(warning)
-    _leave(module, step, permission, order)
+    _leave(module, step, order, permission.bound)
 
 
 def _settings(run: Run) -> Dict[str, Any]:
@@ -178,10 +177,13 @@ def _unsupported(params: Mapping[str, Any], reason: str) -> JobResult:
 def _leave(
     module: AnsibleModule,
     step: Step,
-    permission: Optional[Permission],
     order: Optional[Submit] = None,
+    bound: Optional[Bound] = None,
 ) -> NoReturn:
     one = step.result
+    state = None
+    if step.waiting_for and order is not None and bound is not None:
+        state = state_of(step, order, bound)
     made: Dict[str, Any] = {
         "changed": one["changed"],
         "job_id": one["job_id"],
@@ -190,7 +192,7 @@ def _leave(
         "summary": summary([one]),
         "round": {
             "finished": not step.waiting_for,
-            "state": _state(step, permission, order),
+            "state": state,
             "waiting_for": step.waiting_for,
             "until": step.until,
             "now": time.time(),
@@ -211,21 +213,29 @@ def _leave(
     module.fail_json(msg=words, **made)
 
 
-def _state(
-    step: Step, permission: Optional[Permission], order: Optional[Submit]
-) -> Optional[Dict[str, Any]]:
-    """What the next round needs to go on, None when there is none."""
-    if not step.waiting_for or permission is None or order is None:
-        return None
-    bound = permission.bound
+def step_from(state: Mapping[str, Any]) -> Step:
+    """What the round before has left over."""
+    return Step(
+        state["result"],
+        dict(state["aims"]),
+        state["later"],
+        state["waiting_for"],
+        state["until"],
+    )
+
+
+def state_of(step: Step, order: Submit, bound: Bound) -> Dict[str, Any]:
+    """What the next round needs to go on."""
     return {
         "result": step.result,
         "aims": step.aim,
         "later": step.later,
+        "waiting_for": step.waiting_for,
+        "until": step.until,
         "kept": order.kept.value,
         "min_job_age": order.min_job_age,
         "permission": {
-            "cluster": permission.cluster,
+            "cluster": order.cluster,
             "call_bound": bound.call_bound,
             "offset": bound.offset,
         },

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +32,10 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.submit import
     Step,
     Submit,
     Submitter,
+)
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.submit_task import (
+    state_of,
+    step_from,
 )
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._jobs import fakes
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._writes.scripts import (
@@ -183,6 +188,8 @@ class Host:
                 break
             if not step.aim:
                 self.slurm.clock.now += 2
+            state = state_of(step, order, Bound(CALL_BOUND, 0.0))
+            step = step_from(json.loads(json.dumps(state)))
         assert step is not None
         return step.result
 
