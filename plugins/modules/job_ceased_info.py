@@ -124,19 +124,15 @@ retry:
   sample: "yes"
 """
 
-from typing import Any, Dict
-
-from ansible.module_utils.basic import AnsibleModule
+from typing import Any, Dict, Mapping
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Commands
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import (
     LONGEST,
     TIMEOUT_RANGE,
-    readable_options,
     refused_options,
     slurm_options,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import SlurmError
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ceased import (
     NAMES,
     Ceased,
@@ -144,6 +140,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.ceased import (
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.info import job_info
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.options import answer_options
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.task import run_read
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.access import read_access
 
 
@@ -157,7 +154,7 @@ def options() -> Dict[str, Dict[str, Any]]:
     }
 
 
-def result_of(params: Dict[str, Any]) -> Dict[str, Any]:
+def result_of(params: Mapping[str, Any]) -> Dict[str, Any]:
     seconds = {"probe_max_age": (0, LONGEST), "cessation_timeout": TIMEOUT_RANGE}
     refused = refused_options(params, ("cache_path",), seconds)
     if refused:
@@ -170,17 +167,7 @@ def result_of(params: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def main() -> None:
-    with readable_options():
-        module = AnsibleModule(argument_spec=options(), supports_check_mode=True)
-    try:
-        result = result_of(module.params)
-    except ValueError as error:
-        module.fail_json(msg=str(error))
-    except SlurmError as error:
-        module.fail_json(**error.as_result())
-    for text in result.pop("warnings"):
-        module.warn(text)
-    module.exit_json(changed=False, **result)
+    run_read(result_of, argument_spec=options())
 
 
 if __name__ == "__main__":

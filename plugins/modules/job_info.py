@@ -223,18 +223,14 @@ retry:
   sample: "yes"
 """
 
-from typing import Any, Dict
-
-from ansible.module_utils.basic import AnsibleModule
+from typing import Any, Dict, Mapping
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Commands
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import (
     LONGEST,
-    readable_options,
     refused_options,
     slurm_options,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import SlurmError
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.info import job_info
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.options import (
     answer_options,
@@ -242,10 +238,21 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.options import 
     selection_from,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.packing import packed
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.task import run_read
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.access import read_access
 
 
-def result_of(params: Dict[str, Any]) -> Dict[str, Any]:
+def options() -> Dict[str, Dict[str, Any]]:
+    return {
+        **slurm_options(),
+        **job_options(),
+        **answer_options(),
+        "fields": {"type": "list", "elements": "str", "default": []},
+        "_packed": {"type": "bool", "default": False},
+    }
+
+
+def result_of(params: Mapping[str, Any]) -> Dict[str, Any]:
     refused = refused_options(params, ("cache_path",), {"probe_max_age": (0, LONGEST)})
     if refused:
         raise ValueError(refused)
@@ -263,27 +270,7 @@ def result_of(params: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def main() -> None:
-    with readable_options():
-        module = AnsibleModule(
-            argument_spec={
-                **slurm_options(),
-                **job_options(),
-                **answer_options(),
-                "fields": {"type": "list", "elements": "str", "default": []},
-                "_packed": {"type": "bool", "default": False},
-            },
-            mutually_exclusive=[("jobs", "select")],
-            supports_check_mode=True,
-        )
-    try:
-        result = result_of(module.params)
-    except ValueError as error:
-        module.fail_json(msg=str(error))
-    except SlurmError as error:
-        module.fail_json(**error.as_result())
-    for text in result.pop("warnings"):
-        module.warn(text)
-    module.exit_json(changed=False, **result)
+    run_read(result_of, argument_spec=options(), mutually_exclusive=[("jobs", "select")])
 
 
 if __name__ == "__main__":

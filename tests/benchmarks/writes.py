@@ -7,8 +7,10 @@
 A hold and a release of many jobs in one task are measured against a ping play plus one raw list
 call of scontrol, and against a loop of ansible.builtin.command over fewer jobs, scaled. A read of
 many array tasks, of three values and of all, is measured against a ping play plus the very squeue
-call that it makes. All are measured in turn, so that noise meets all of them; the table has
-medians, and ratios within the same run. The jobs are on a cluster of the benchmark's own.
+call that it makes, and against a play of ansible.builtin.command with that call, which gives no
+more than its text. All are measured in turn, so that noise meets all of them; the table has
+medians, and ratios within the same run. The jobs are on a cluster of the benchmark's own. The
+memory is the most that the module's own process had on the host.
 """
 
 from __future__ import annotations
@@ -31,9 +33,13 @@ SANDBOX = ROOT / "tests/sandbox/sandbox"
 PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 sys.path.insert(0, str(ROOT / ".collections"))
 
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (  # noqa: E402
+    Answer,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.rows import (  # noqa: E402
     fresh_marks,
 )
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.shapes import Shape  # noqa: E402
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.squeue import (  # noqa: E402
     Selection,
     selection_arguments,
@@ -51,6 +57,16 @@ BASE = 4102444800
 SUBMIT = """
 printf '#!/bin/sh\\nsleep 60\\n' > /tmp/bench.sh
 for i in $(seq "$1"); do sbatch --parsable --hold -J bench -o /dev/null /tmp/bench.sh; done
+"""
+#: A Python that notes how much memory the program it runs has had, in KiB.
+MEASURED = """#!/usr/bin/python3
+import atexit, resource, runpy, sys
+def note():
+    with open("/tmp/measured", "w") as stream:
+        stream.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+atexit.register(note)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
 """
 TIMED = 'begin=$(date +%s.%N); "$@" >/dev/null || exit 1; end=$(date +%s.%N); echo "$begin $end"'
 
@@ -125,17 +141,42 @@ def measure_writes(cluster: Cluster, jobs: Sequence[str], rounds: int, folder: P
     return found
 
 
-def measure_reads(cluster: Cluster, rounds: int, folder: Path) -> Seconds:
-    """Seconds of a ping play, a read of the whole queue, and the squeue call behind it."""
-    found: Seconds = {name: [] for name in ("ping", "some", "all", "squeue")}
-    argv = ["squeue", *selection_arguments(Selection(), fresh_marks())]
-    for _round in range(rounds):
-        found["ping"].append(cluster.play({"ansible.builtin.ping": {}}, folder))
-        some = {"hpcops.slurm.job_info": {"fields": FIELDS}}
-        found["some"].append(cluster.play(some, folder))
-        found["all"].append(cluster.play({"hpcops.slurm.job_info": {}}, folder))
-        found["squeue"].append(cluster.timed("env", "SLURM_TIME_FORMAT=%s", *argv))
+def reads() -> dict[str, tuple[dict[str, Any], list[str]]]:
+    """For each read of the queue, the module's options and the squeue call that it makes."""
+    found: dict[str, tuple[dict[str, Any], list[str]]] = {}
+    for what, names in (("three values", FIELDS), ("all values", [])):
+        columns = Shape(names, lambda _end: Answer.UNKNOWN).columns
+        arguments = selection_arguments(Selection(), fresh_marks(), columns=columns)
+        found[what] = ({"fields": names}, ["squeue", *arguments])
     return found
+
+
+def measure_reads(cluster: Cluster, rounds: int, folder: Path) -> dict[str, Seconds]:
+    """Seconds of a ping play, a read, the squeue call behind it, and a play of that call."""
+    found: dict[str, Seconds] = {}
+    for _round in range(rounds):
+        ping = cluster.play({"ansible.builtin.ping": {}}, folder)
+        for what, (options, argv) in reads().items():
+            command = {"ansible.builtin.command": {"argv": argv}}
+            seconds = {
+                "ping": ping,
+                "read": cluster.play({"hpcops.slurm.job_info": options}, folder),
+                "squeue": cluster.timed("env", "SLURM_TIME_FORMAT=%s", *argv),
+                "command": cluster.play(command, folder),
+            }
+            for name, value in seconds.items():
+                found.setdefault(what, {}).setdefault(name, []).append(value)
+    return found
+
+
+def memory(cluster: Cluster, options: dict[str, Any], folder: Path) -> int:
+    """MiB that the module's process has at most."""
+    cluster.sh(
+        "sh", "-c", 'printf %s "$1" > /opt/measured; chmod 755 /opt/measured', "sh", MEASURED
+    )
+    interpreter = {"ansible_python_interpreter": "/opt/measured"}
+    cluster.play({"hpcops.slurm.job_info": options, "vars": interpreter}, folder)
+    return int(cluster.sh("cat", "/tmp/measured")) // 1024
 
 
 def line(what: str, seconds: float, floor: float, loop: float | None = None) -> str:
@@ -158,18 +199,21 @@ def report(variant: str, arguments: argparse.Namespace) -> None:
         cluster.sh("scancel", "--name=bench")
         array = f"--array=1-{arguments.tasks}"
         cluster.sh("sbatch", "--hold", "--job-name=bench", array, "/tmp/bench.sh")
-        reads = {
-            name: median(all_)
-            for name, all_ in measure_reads(cluster, arguments.rounds, folder).items()
-        }
+        read = measure_reads(cluster, arguments.rounds, folder)
+        most = {what: memory(cluster, one[0], folder) for what, one in reads().items()}
     floor = writes["ping"] + writes["list call"]
     print(f"{variant}: ping {writes['ping']:.2f}, one list call {writes['list call']:.2f}, "
-          f"a loop of commands {writes['loop']:.0f}, squeue {reads['squeue']:.2f}")  # fmt: skip
+          f"a loop of commands {writes['loop']:.0f}")  # fmt: skip
     print(line(f"hold of {arguments.jobs} jobs", writes["hold"], floor, writes["loop"]))
     print(line("release of them", writes["release"], floor, writes["loop"]))
-    floor = reads["ping"] + reads["squeue"]
-    print(line(f"three values of {arguments.tasks}", reads["some"], floor))
-    print(line("all values of them", reads["all"], floor), flush=True)
+    for what, seconds in read.items():
+        own = {name: median(all_) for name, all_ in seconds.items()}
+        print(line(f"{what} of {arguments.tasks}", own["read"], own["ping"] + own["squeue"]))
+        print(
+            f"    squeue {own['squeue']:.2f}, a play of the command {own['command']:.2f}, ratio to"
+            f" that {own['read'] / own['command']:.2f}, memory {most[what]} MiB",
+            flush=True,
+        )
 
 
 def main() -> None:

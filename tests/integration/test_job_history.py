@@ -40,7 +40,7 @@ WANTED = [
 #: Twice SlurmdTimeout and a minute: so long does a lost execution count as running.
 SLURMD_TIMEOUT, LOSS_WINDOW = 10, 80
 SETTINGS = (
-    "MinJobAge=45",
+    "MinJobAge=900",
     f"SlurmdTimeout={SLURMD_TIMEOUT}",
     "SchedulerParameters=bf_interval=1,sched_interval=5",
     "PreemptType=preempt/partition_prio",
@@ -184,9 +184,11 @@ def ended(site: Site) -> bool:
     return whole and states["returns"] == "PENDING"
 
 
-def shown(site: Site) -> bool:
-    """Whether squeue still shows a job that has ended."""
-    return bool(set(site.causes) & set(site.states()))
+def forget(site: Site) -> None:
+    """Let slurmctld forget the jobs that have ended."""
+    text = "sed -i s/^MinJobAge=.*/MinJobAge=2/ /etc/slurm/slurm.conf && scontrol reconfigure"
+    assert site.cluster.sh(["sh", "-c", text]).status == 0
+    wait_for(lambda: not set(site.causes) & set(site.states()))
 
 
 def early_tasks(site: Site) -> list[Task]:
@@ -216,7 +218,7 @@ def sites() -> Iterator[dict[str, Site]]:
         early = together({name: early_tasks(site) for name, site in found.items()})
         for name, site in found.items():
             site.early = early[name]
-        wait_for(lambda: not any(map(shown, found.values())), limit=180)
+            forget(site)
         ends = [found[name].named(early[name][2])["lost"]["end_time"] for name in found]
         time.sleep(max(0.0, max(ends) + LOSS_WINDOW + 2 - time.time()))
         tasks = {

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.hpcops.slurm.plugins.action.job_info import ActionModule
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.packing import packed
 
-ROWS = [["1", None], ["2", 7]]
+ROWS: list[list[Any]] = [["1", None], ["2", 7]]
 RECORDS = [{"job_id": "1", "hold_instance": None}, {"job_id": "2", "hold_instance": 7}]
 
 

@@ -33,8 +33,9 @@ class Bench:
         self.scratch = tmp_path / "scratch"
         self.cache = tmp_path / "cache.json"
 
-    def run(self, name: str, check: bool = False, **params: Any) -> Ran:
-        """Run a module; it finds no preflight of its own."""
+    def run(self, name: str, **params: Any) -> Ran:
+        """Run a module, perhaps in ``check`` mode; it finds no preflight of its own."""
+        check = params.pop("check", False)
         options = {"cache_path": str(self.cache), **params}
         return run_module(name, options, self.slurm, self.scratch, check)
 
@@ -95,7 +96,9 @@ def test_bad_options(name: str, options: dict[str, Any], message: str, bench: Be
 @pytest.mark.parametrize("check", [False, True])
 def test_ceased(check: bool, bench: Bench) -> None:
     bench.slurm.jobs([job("5", **LOST), job("6", **LOST), job("7")])
-    asked = bench.run("job_ceased_info", check, jobs=["5", "6", "7"], cessation_command=ASK).result
+    asked = bench.run(
+        "job_ceased_info", check=check, jobs=["5", "6", "7"], cessation_command=ASK
+    ).result
     found = [(one["job_id"], one["lost"], one["ceased"]) for one in asked["executions"]]
     assert found == [("5", "yes", "yes"), ("6", "yes", "no"), ("7", "no", "unknown")]
     assert asked["changed"] is False
