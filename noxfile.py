@@ -174,7 +174,7 @@ def add_units(core: str, python: str) -> None:
     def units(session: nox.Session) -> None:
         install_core(session, core, "-r", str(REQUIREMENTS / "units.txt"))
         link_collection()
-        session.run("pytest", *(session.posargs or ["tests/unit"]))
+        session.run("pytest", *(session.posargs or ["-n", "auto", "tests/unit"]))
 
     units.__doc__ = f"Unit tests with ansible-core {core} on Python {python}"
     nox.session(name=f"units-{core}", python=python, default=False, tags=tags("units", core))(units)

@@ -77,29 +77,29 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", text)
 
 
-def cluster_of(nodeid: str) -> str | None:
-    """The shared cluster that a test is run on, from its parameters; None for one of its own."""
-    parameters = nodeid.partition("[")[2]
-    return next((name for name in chosen_clusters() if re.match(rf"{name}[]-]", parameters)), None)
+def place_of(nodeid: str) -> str:
+    """Where a test is run, from its parameters: a cluster, the fleet, or its file's own cluster."""
+    file, _sign, parameters = nodeid.partition("[")
+    places = ["fleet", *chosen_clusters()]
+    named = (name for name in places if re.match(rf"{name}[]-]", parameters))
+    return next(named, file.partition("::")[0])
 
 
-class OneClusterEach(LoadScopeScheduling):  # type: ignore[misc]
-    """Runs the tests on one cluster after each other, and clusters at the same time."""
+class OnePlaceEach(LoadScopeScheduling):  # type: ignore[misc]
+    """Runs tests at one place one after the other, and places at the same time."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        own = "fleet" if "/test_write" in file else file
-        return cluster_of(nodeid) or own
+        return place_of(nodeid)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneClusterEach:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OnePlaceEach:
     """Say which tests may run at the same time."""
-    return OneClusterEach(config, log)
+    return OnePlaceEach(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with what takes longest: the tests that break clusters of their own."""
-    items.sort(key=lambda item: cluster_of(item.nodeid) is not None)
+    items.sort(key=lambda item: place_of(item.nodeid) in chosen_clusters())
 
 
 @functools.cache
@@ -113,6 +113,8 @@ def chosen_clusters() -> list[str]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give each test that asks for a cluster the clusters there are."""
+    if "fleet" in metafunc.fixturenames:
+        metafunc.parametrize("fleet", ["fleet"], indirect=True, scope="session")
     if "cluster" not in metafunc.fixturenames:
         return
     names = chosen_clusters()
@@ -149,13 +151,17 @@ def fleet() -> Iterator[Mapping[str, Cluster]]:
     Credentials, the patience of Slurm's commands, and so the landing bound, are short.
     """
     # It needs what is above.
-    from ansible_collections.hpcops.slurm.tests.integration.faults import own_clusters
+    from ansible_collections.hpcops.slurm.tests.integration.faults import CREDENTIAL, own_clusters
 
     wanted = [
         ("writes-bookworm", "bookworm-munge"),
         ("writes-trixie", "trixie-munge"),
         ("writes-forky", "forky-slurm"),
     ]
-    settings = ("AuthInfo=ttl=13", "MessageTimeout=2", "SchedulerParameters=bf_interval=1")
+    settings = [
+        f"AuthInfo=ttl={CREDENTIAL}",
+        "MessageTimeout=2",
+        "SchedulerParameters=bf_interval=1",
+    ]
     with own_clusters(wanted, *settings) as clusters:
         yield clusters

@@ -15,6 +15,12 @@ from contextlib import contextmanager
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import SANDBOX, Cluster
 
+#: Seconds that a credential lives on the fleet, and until a call is ended.
+CREDENTIAL, TTL = 20, 12
+#: Seconds for which slurmctld hangs: until the call was ended, until the read after it has given up
+#: too, and until the credential has expired.
+ALIVE, LATE, EXPIRED = 13, 16, 23
+
 FOLDER = "/opt/faulty"
 WRAPPER = r"""#!/bin/sh
 real=/usr/bin/${0##*/} said=$*

@@ -281,7 +281,7 @@ def test_the_probes_job_was_there_and_never_ran(story: Story) -> None:
 def test_nothing_is_left_in_the_queue(story: Story, user: str) -> None:
     lines = story.truth("at the end", "queue", operator=user == "operator")
     states = {line.split()[1] for line in lines if line.split()[2] == user}
-    assert states == {"CANCELLED"}  # and the controller still knows that there was one
+    assert states <= {"CANCELLED"}  # which the controller may have forgotten by now
 
 
 def test_the_second_run_is_cached(story: Story) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
-from ansible_collections.hpcops.slurm.tests.integration.faults import fault
+from ansible_collections.hpcops.slurm.tests.integration.faults import TTL, fault
 from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     BASE,
     Jobs,
@@ -65,7 +65,7 @@ def test_a_requeue_that_is_killed_after_its_first_call(sites: dict[str, Jobs]) -
         {
             name: [
                 *(
-                    write("job_requeue", jobs=[job], restarts=0, ttl=7,
+                    write("job_requeue", jobs=[job], restarts=0, ttl=TTL,
                           environment=fault(do, REQUEUE, seconds=1.5))
                     for job, do in zip(jobs[name], how, strict=True)
                 ),
@@ -98,15 +98,18 @@ def test_a_requeue_that_is_killed_after_its_first_call(sites: dict[str, Jobs]) -
         # The killed script's requeue was on its way: the client outlived it.
         assert {row["RestartCnt"] for row in rows(seen).values()} == {"1"}
         bits = {job: row["Requeue"] for job, row in rows(seen).items()}
-        assert bits == {module: "0", connection: "0", both: "1", script: "1"}
+        left = {job for job, bit in bits.items() if bit == "1"}
+        # A script that lives clears the bit, unless a busy machine lets its deadline pass.
+        assert {both, script} <= left
         told(next_run, changed=False)
         assert set(outcomes(next_run).values()) == {"unchanged"}
         [warning] = [text for text in warnings(next_run) if STILL_SET in text]
-        assert set(re.findall(r"\d+", warning.partition("(")[2])) == {both, script}
+        assert set(re.findall(r"\d+", warning.partition("(")[2])) == left
         told(restored, changed=True)
         assert outcomes(restored) == {
-            module: "unchanged", connection: "unchanged", both: "applied", script: "applied",
-        }  # fmt: skip
+            job: "applied" if job in left else "unchanged"
+            for job in (module, connection, both, script)
+        }
         assert {row["Requeue"] for row in rows(clear).values()} == {"0"}
         assert warnings(last) == []
 
@@ -150,7 +153,7 @@ def test_a_connection_that_dies_leaves_the_release_whole(sites: dict[str, Jobs])
     held, dropped = play(
         site.cluster,
         write("job_hold", jobs=[job], instance=7),
-        write("job_release", jobs=[job], instance=7, ttl=7,
+        write("job_release", jobs=[job], instance=7, ttl=TTL,
               environment=fault("kill-connection", "*StartTime=*", seconds=1)),
     )  # fmt: skip
     told(held, changed=True)

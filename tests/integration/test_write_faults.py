@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes while slurmctld hangs or is away, and what it does when it is back.
 
-The clusters' credentials live for 13 s, and Slurm's commands give up after 2 s. A scenario is a
+The clusters' credentials are short-lived, and Slurm's commands give up after 2 s. A scenario is a
 task whose scontrol call meets a fault, and what has to be true afterwards: the outcome, and what
 raw squeue shows once slurmctld answers again. Each cluster goes through its scenarios one after the
 other, and all clusters do so at the same time, since most of it is waiting.
@@ -18,7 +18,14 @@ from typing import Any
 import pytest
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
-from ansible_collections.hpcops.slurm.tests.integration.faults import fault
+from ansible_collections.hpcops.slurm.tests.integration.faults import (
+    ALIVE,
+    CREDENTIAL,
+    EXPIRED,
+    LATE,
+    TTL,
+    fault,
+)
 from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     Jobs,
     Result,
@@ -43,12 +50,6 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the sandbox's contain
 
 BOOKWORM, TRIXIE, FORKY = "writes-bookworm", "writes-trixie", "writes-forky"
 EVERYWHERE = (BOOKWORM, TRIXIE, FORKY)
-
-#: Seconds until a call is ended.
-TTL = 7
-#: Seconds for which slurmctld hangs: until the call was ended, until the read after it has given up
-#: too, and until the credential has expired.
-ALIVE, LATE, EXPIRED = 8, 11, 15
 
 HOLD, SET, REQUEUE, CLEAR = "*StartTime=*", "*Requeue=1*", "requeue*", "*Requeue=0*"
 
@@ -119,7 +120,7 @@ class Scenario:
         assert one["settled"] is (self.outcome != "unknown")
         if self.outcome == "unknown":
             deadline = result["invocation"]["module_args"]["_round"]["deadline"]
-            assert one["may_land_until"] >= deadline + 5 + 13 + 2 + 1
+            assert one["may_land_until"] >= deadline + 5 + CREDENTIAL + 2 + 1
             assert f"it may land until {one['may_land_until']}" in result["msg"]
         if self.left != "no":
             assert "job_restore" in result["msg"]
