@@ -141,7 +141,7 @@ def test_submitted_once(ready: Cluster) -> None:
     assert not {"SLURM_TIME_FORMAT", "SLURM_EXPORT_ENV", "LC_ALL", "SSH_CONNECTION"} & set(seen)
 
 
-@pytest.mark.variants("bookworm-munge", "trixie-munge", "forky-munge")
+@pytest.mark.variants("bookworm-munge", "forky-munge")
 def test_known_after_slurmctld_forgot(ready: Cluster) -> None:
     """Accounting knows a gated job that never ran and one that did; the journal does too."""
     ran, gated = fresh("-ran"), fresh("-gated")
