@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How jobs ended: from squeue while it shows them, and the same from accounting afterwards.
 
-Jobs that end in every way that a sandbox can make are submitted once a cluster and read twice. A
+Jobs that end in every way that a sandbox can make are submitted once a cluster, read when they have
+ended (those that take longer in a second play), and read again when slurmctld has forgotten them. A
 node is lost for good: its slurmd is killed. The truth is what raw squeue and raw sacct say.
 """
 
@@ -38,9 +39,9 @@ WANTED = [
     ("reads-forky", "forky-slurm"),
 ]
 #: Twice SlurmdTimeout and a minute: so long does a lost execution count as running.
-SLURMD_TIMEOUT, LOSS_WINDOW = 10, 80
+SLURMD_TIMEOUT, LOSS_WINDOW = 15, 90
 SETTINGS = (
-    "MinJobAge=900",
+    "MinJobAge=60",
     f"SlurmdTimeout={SLURMD_TIMEOUT}",
     "SchedulerParameters=bf_interval=1,sched_interval=5",
     "PreemptType=preempt/partition_prio",
@@ -97,6 +98,7 @@ class Site:
     cluster: Cluster
     ids: dict[str, str]
     early: list[Result] = field(default_factory=list)
+    middle: list[Result] = field(default_factory=list)
     late: list[Result] = field(default_factory=list)
 
     @property
@@ -109,6 +111,15 @@ class Site:
         told(result, changed=False)
         names = {number: name for name, number in self.ids.items()}
         return {names[one["job_id"]]: one for one in result["jobs"]}
+
+    @property
+    def before(self) -> dict[str, dict[str, Any]]:
+        """The records from squeue, those of jobs that have ended from the play that saw that."""
+        found = self.named(self.middle[0])
+        for name, record in self.named(self.early[2]).items():
+            if record["cause"] is not None:
+                found[name] = record
+        return found
 
     def states(self) -> dict[str, str]:
         """What raw squeue shows now."""
@@ -180,26 +191,30 @@ def ended(site: Site) -> bool:
     """Whether every job shows its end, and the one that comes back waits to run again."""
     states = site.states()
     live = {name for name, word in states.items() if word in ("RUNNING", "PENDING", "COMPLETING")}
-    whole = set(site.causes) <= set(states) and live <= {"lives", "returns", "busy"}
-    return whole and states["returns"] == "PENDING"
+    if not {"lost", "late", "returns"} <= set(states):
+        return False
+    return live <= {"lives", "returns", "busy"} and states["returns"] == "PENDING"
 
 
-def forget(site: Site) -> None:
-    """Let slurmctld forget the jobs that have ended."""
-    text = "sed -i s/^MinJobAge=.*/MinJobAge=2/ /etc/slurm/slurm.conf && scontrol reconfigure"
-    assert site.cluster.sh(["sh", "-c", text]).status == 0
-    wait_for(lambda: not set(site.causes) & set(site.states()))
+def forgotten(site: Site) -> bool:
+    """Whether squeue shows none of the jobs that have ended."""
+    return not set(site.causes) & set(site.states())
 
 
 def early_tasks(site: Site) -> list[Task]:
-    """What is read while squeue shows the jobs."""
+    """What is read while squeue shows the jobs that end soon."""
+    ids = list(site.ids.values())
+    return [info(jobs=[NEVER]), preflight("user1"), info(jobs=[*ids, NEVER]), look(*ids)]
+
+
+def middle_tasks(site: Site) -> list[Task]:
+    """What is read while squeue shows the others."""
+    ids = list(site.ids.values())
     lost, returns = site.ids["lost"], site.ids["returns"]
     right = ["/usr/bin/test", "$(id) {job_id} {node_list} {execution}", "="]
     return [
-        info(jobs=[NEVER]),
-        preflight("user1"),
-        info(jobs=[*site.ids.values(), NEVER]),
-        look(*site.ids.values()),
+        info(jobs=ids),
+        look(*ids),
         ceased([*right, f"$(id) {lost} n4 0"], [lost, returns]),
         ceased([*right, f"$(id) {lost} n4 0"], [lost], check=True),
         ceased(["/usr/bin/sleep", "1{job_id}"], [lost], limit=0.3),
@@ -214,12 +229,13 @@ def sites() -> Iterator[dict[str, Site]]:
     """The clusters, whose jobs were read before and after slurmctld forgot them."""
     with own_clusters(WANTED, *SETTINGS) as clusters:
         found = {name: submitted(cluster) for name, cluster in clusters.items()}
-        wait_for(lambda: all(map(ended, found.values())), limit=120)
         early = together({name: early_tasks(site) for name, site in found.items()})
+        wait_for(lambda: all(map(ended, found.values())), limit=120)
+        middle = together({name: middle_tasks(site) for name, site in found.items()})
         for name, site in found.items():
-            site.early = early[name]
-            forget(site)
-        ends = [found[name].named(early[name][2])["lost"]["end_time"] for name in found]
+            site.early, site.middle = early[name], middle[name]
+        wait_for(lambda: all(map(forgotten, found.values())), limit=180)
+        ends = [site.before["lost"]["end_time"] for site in found.values()]
         time.sleep(max(0.0, max(ends) + LOSS_WINDOW + 2 - time.time()))
         tasks = {
             name: [info(jobs=[*site.ids.values(), NEVER]), sacct(*site.ids.values())]
@@ -243,13 +259,19 @@ def test_without_a_preflight_nothing_is_found(site: Site) -> None:
     assert "no valid preflight: run hpcops.slurm.preflight as user1" in first["reasons"][NEVER]
 
 
+def test_records_are_what_squeue_shows(site: Site) -> None:
+    for read, seen in ((site.early[2], site.early[3]), (site.middle[0], site.middle[1])):
+        shown = rows(seen)
+        for one in read["jobs"]:
+            if one["source"] == "slurmctld" and one["cause"] is not None and one["job_id"] in shown:
+                assert one["raw_state"] == shown[one["job_id"]]["State"]
+
+
 def test_the_cause_is_the_same_before_and_after(site: Site) -> None:
-    before, after = site.named(site.early[2]), site.named(site.late[0])
-    seen = rows(site.early[3])
+    before, after = site.before, site.named(site.late[0])
     assert set(before) == set(after) == set(site.ids)
     for name, (cause, by) in site.causes.items():
         one, other = before[name], after[name]
-        assert one["raw_state"] == seen[site.ids[name]]["State"]
         assert (one["source"], other["source"]) == ("slurmctld", "accounting"), name
         assert (one["cause"], one["cancelled_by"]) == (cause, by), name
         assert (other["cause"], other["cancelled_by"]) == (cause, by), name
@@ -268,8 +290,7 @@ def test_executions_are_kept_apart(site: Site) -> None:
         raw.setdefault(number, []).append(values)
     again = raw[site.ids["again"]]
     assert [values[0].split()[0] for values in again] == ["REQUEUED", "CANCELLED"]
-    for result in (site.early[2], site.late[0]):
-        found = site.named(result)
+    for found in (site.before, site.named(site.late[0])):
         (first,) = found["again"]["earlier_executions"]
         assert (first["cause"], first["coarse_state"]) == ("requeued", "ended")
         assert [str(first[name]) for name in ("submit_time", "start_time", "end_time")] == (
@@ -282,7 +303,7 @@ def test_executions_are_kept_apart(site: Site) -> None:
 
 
 def test_a_lost_execution_counts_as_running_until_its_window_has_passed(site: Site) -> None:
-    before, after = site.named(site.early[2]), site.named(site.late[0])
+    before, after = site.before, site.named(site.late[0])
     assert (before["lost"]["state"], before["lost"]["coarse_state"]) == ("NODE_FAIL", "running")
     assert after["lost"]["coarse_state"] == "ended"
     assert before["returns"]["earlier_executions"][0]["coarse_state"] == "running"
@@ -290,7 +311,7 @@ def test_a_lost_execution_counts_as_running_until_its_window_has_passed(site: Si
 
 
 def test_ceased(site: Site) -> None:
-    both, checked, slow, absent, others, refused = site.early[4:]
+    both, checked, slow, absent, others, refused = site.middle[2:]
     for result in (both, checked, slow, absent, others):
         told(result, changed=False)
     lost, returns = site.ids["lost"], site.ids["returns"]

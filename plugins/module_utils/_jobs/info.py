@@ -15,6 +15,7 @@ from typing import (
     Mapping,
     Optional,
     Sequence,
+    Set,
     Tuple,
 )
 
@@ -151,14 +152,16 @@ class _Named:
         lookups = read_jobs(self._run, ids) if ids else {}
         found: Dict[int, JobRecord] = {}
         left: List[JobId] = []
+        parts: List[JobId] = []
         for text, lookup in lookups.items():
             if lookup.known is Answer.YES:
                 found.update((id(record), record) for record in lookup.records)
+                parts += [lookup.asked] if lookup.may_lack_tasks else []
             elif lookup.known is Answer.NO:
                 left.append(lookup.asked)
             else:
                 self._doubt(text, "squeue answered, and complained")
-        histories, trouble = self._histories(left, list(found.values()))
+        histories, trouble = self._histories([*left, *parts], list(found.values()))
         window = self._lost_lately
         read = self._shape.reader(FIELDS)
         for record in found.values():
@@ -168,11 +171,14 @@ class _Named:
         for asked in left:
             history = histories.get(asked.text)
             past = results_of(history, window) if history is not None else []
-            for one in past:
-                self._warn_of(one)
-                self._rows.append([one[name] for name in self._shape.names])
+            self._rows.extend([one[name] for name in self._shape.names] for one in past)
             if not past:
                 self._unseen(asked.text, trouble)
+        shown = {record.id_text for record in found.values()}
+        for array in parts:
+            self._add_tasks(histories.get(array.text), shown)
+        for history in histories.values():
+            self._warn_of(history)
         return self._info
 
     def _lost_lately(self, end_time: Moment) -> Answer:
@@ -181,7 +187,7 @@ class _Named:
     def _histories(
         self, left: Sequence[JobId], there: Sequence[JobRecord]
     ) -> Tuple[Dict[str, History], str]:
-        """What accounting has of the ids that left, and of jobs that it can say more about.
+        """What accounting has of ids of which something left, and of jobs it can say more about.
 
         The text is why it could not be read, empty where it was, or is not to be.
         """
@@ -203,9 +209,20 @@ class _Named:
             values = [more.get(name, value) for name, value in zip(names, values)]
         self._rows.append(values)
 
-    def _warn_of(self, result: Mapping[str, Any]) -> None:
-        for warning in result["state_warnings"]:
-            self._info.warnings["sacct has a job in an %s" % warning] = None
+    def _add_tasks(self, history: Optional[History], shown: Set[str]) -> None:
+        """Tasks of an array that slurmctld has forgotten, while it shows others.
+
+        The row of tasks that wait is left out: it names tasks that have started since.
+        """
+        for one in results_of(history, self._lost_lately) if history is not None else ():
+            if one["array_task_id"] is not None and one["job_id"] not in shown:
+                shown.add(one["job_id"])
+                self._rows.append([one[name] for name in self._shape.names])
+
+    def _warn_of(self, history: History) -> None:
+        for execution in history.executions:
+            for warning in execution.state.warnings:
+                self._info.warnings["sacct has a job in an %s" % warning] = None
 
     def _unseen(self, text: str, trouble: str) -> None:
         if trouble:

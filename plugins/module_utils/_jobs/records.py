@@ -321,11 +321,13 @@ class JobLookup:
         answers = {record.state.succeeded for record in self.records}
         if Answer.NO in answers:
             return Answer.NO
-        if answers != {Answer.YES} or self._may_lack_tasks():
+        if answers != {Answer.YES} or self.may_lack_tasks:
             return Answer.UNKNOWN
         return Answer.YES
 
-    def _may_lack_tasks(self) -> bool:
+    @property
+    def may_lack_tasks(self) -> bool:
+        """Whether array tasks that the id means may have ended and be forgotten already."""
         shown = sum(len(span) for record in self.records for span in record.array_tasks)
         if self.asked.kind is IdKind.JOB:
             return any(

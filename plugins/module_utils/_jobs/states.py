@@ -132,7 +132,6 @@ class JobState:
             "live": self.live.value,
             "succeeded": self.succeeded.value,
             "cancelled_by_uid": self.by_uid,
-            "state_warnings": list(self.warnings),
         }
 
 

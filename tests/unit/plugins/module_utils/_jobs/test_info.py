@@ -243,6 +243,33 @@ def test_an_array_that_left_has_a_record_for_each_task() -> None:
     assert some(component, "job_id", "het_job_id", "het_offset") == ["7+1", 7, 1]
 
 
+def test_tasks_that_left_an_array_that_is_still_there() -> None:
+    there = [
+        fakes.job("9_3", JobID="11", State="RUNNING"),
+        fakes.job("9_4", JobID="9"),
+        fakes.job("9_5", JobID="9"),
+    ]
+    rows = [
+        fakes.row("9_1", JobIDRaw="10", State="FAILED", NodeList="n1"),
+        fakes.row("9_3", JobIDRaw="11", State="RUNNING"),
+        fakes.row("9_[3-5]", JobIDRaw="9", State="PENDING"),
+    ]
+
+    def seen(*ids: str) -> list[list[Any]]:
+        records = Slurm(there, rows).read(ids)["jobs"]
+        return sorted(some(one, "job_id", "source", "coarse_state") for one in records)
+
+    live = [
+        ["9_3", "slurmctld", "running"],
+        ["9_4", "slurmctld", "pending"],
+        ["9_5", "slurmctld", "pending"],
+    ]
+    assert seen("9") == seen("9", "9_[1-5]") == [["9_1", "accounting", "ended"], *live]
+    assert seen("9_[3-4]") == live[:2]
+    unread = Slurm(there, rows, Access(Answer.NO, "", WINDOW, NOW)).read(["9"])
+    assert len(unread["jobs"]) == 3
+
+
 @pytest.mark.parametrize(
     ("end", "access", "coarse"),
     [
