@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""job_cancel while slurmctld hangs.
-
-The clusters' credentials live for 13 s, and Slurm's commands give up after 2 s.
-"""
+"""job_cancel while slurmctld hangs, on clusters whose credentials are short-lived."""
 
 from __future__ import annotations
 
@@ -14,7 +11,13 @@ from typing import Any
 import pytest
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
-from ansible_collections.hpcops.slurm.tests.integration.faults import fault
+from ansible_collections.hpcops.slurm.tests.integration.faults import (
+    ALIVE,
+    EXPIRED,
+    LATE,
+    TTL,
+    fault,
+)
 from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     Jobs,
     Task,
@@ -32,8 +35,6 @@ from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     write,
 )
 
-TTL = 7
-ALIVE, LATE, EXPIRED = 8, 11, 15
 BACK = shell("until scontrol ping | grep -q 'is UP'; do sleep 0.3; done; sleep 1")
 
 
