@@ -74,7 +74,9 @@ def test_the_plays_run(cluster: Cluster, jobs: Jobs) -> None:
         *guide("writes", 1, partition="[small]"),
     ]
     variables = {"folder": FOLDER, "window_ends": str(time.time() + 600)}
-    run = plays.play([cluster.name], tasks, vars=variables, module_defaults=defaults)
+    run = plays.play(
+        [cluster.name], tasks, pipelining=True, vars=variables, module_defaults=defaults
+    )
     assert run.process.returncode == 0, run.output
     assert not [one.task for one in run.results if one.status == "failed"], run.output
     shown = jobs.look(held, requeued, kept)

@@ -144,7 +144,7 @@ def test_submitted_once(ready: Cluster) -> None:
 @pytest.mark.variants("bookworm-munge", "forky-munge")
 def test_known_after_slurmctld_forgot(ready: Cluster) -> None:
     """Accounting knows a gated job that never ran and one that did; the journal does too."""
-    ran, gated = fresh("-ran"), fresh("-gated")
+    ran, gated = fresh(ODD), fresh("-gated")
     first = play(ready, submit(ran), submit(gated, gate=True))
     for result in first:
         told(result, changed=True)

@@ -71,11 +71,10 @@ def test_the_rollout_runs(fleet: Mapping[str, Cluster]) -> None:
         bits = column(last, "Requeue")
         assert [bits[job] for job in running] == ["0", "1"]
         # A requeued job may start two minutes later; a busy machine takes that long.
-        later = shell("for job in %s; do scontrol update JobId=$job StartTime=now+7200; done; true"
-                      % " ".join(running))  # fmt: skip
-        again = play(cluster, later, *rollout()["tasks"], look(*everything), variables=variables)[
-            1:
-        ]
+        loop = "for job in %s; do scontrol update JobId=$job StartTime=now+7200; done; true"
+        later = shell(loop % " ".join(running))
+        tasks = [later, *rollout()["tasks"], look(*everything)]
+        again = play(cluster, *tasks, variables=variables)[1:]
         assert not any(result["failed"] for result in again), again[-1]["screen"]
         told(
             again[names.index("Send back what has been running since before the window opened")],

@@ -487,6 +487,7 @@ def test_jobs_that_killed_runs_left_are_removed(slurm: FakeSlurm) -> None:
         ("a comment of the user's own", LONGEST_LIFE + 1, False),
         ("", LONGEST_LIFE + 1, False),
     ],
+    ids=lambda value: "comment" if isinstance(value, str) else None,  # each has a nonce
 )
 def test_other_jobs_are_left_alone(slurm: FakeSlurm, comment: str, age: int, removed: bool) -> None:
     slurm.add("7", Comment=comment, SubmitTime=str(AS_OF - age))
