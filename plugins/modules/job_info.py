@@ -45,8 +45,9 @@ attributes:
     details:
       - The action plugin unpacks the records, which travel as one short text.
 notes:
-  - Accounting lags behind slurmctld, and knows less. A record from there has no C(requeue), C(priority), C(nice) and C(batch), and no C(restarts) before Slurm 23.02. Its exit status is as sacct prints it, which takes 128 off a status of 128 and more,
-    and is 0 for a job that was cancelled.
+  - Accounting lags behind slurmctld, and knows less. A record from there has no C(requeue), C(priority), C(nice) and C(batch), and no
+    C(restarts) before Slurm 23.02. Its exit status is as sacct prints it, which takes 128 off a status of 128 and more, and is 0 for a job
+    that was cancelled.
 seealso:
   - module: hpcops.slurm.job_ceased_info
   - module: hpcops.slurm.job_hold
