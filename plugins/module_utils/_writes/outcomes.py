@@ -30,7 +30,7 @@ LEFT = frozenset((Outcome.REJECTED, Outcome.NOT_FOUND))
 
 
 class Call(str, Enum):
-    """The kinds of calls that write."""
+    """The kinds of scontrol calls that write."""
 
     HOLD = "hold"
     RELEASE = "release"
@@ -38,7 +38,6 @@ class Call(str, Enum):
     REQUEUE = "requeue"
     CLEAR_BIT = "clear_bit"
     OPEN = "open"
-    SUBMIT = "submit"
 
 
 class Status(int, Enum):
