@@ -74,9 +74,9 @@ def read(name: str, **options: Any) -> Task:
 def life(submission: str) -> dict[str, Task]:
     """The tasks, by what is asked of their results."""
     cache = {"cache_path": place(ME)["cache_path"]}
-    submit = write(
-        "job_submit", ME, submission=submission, output_dir=OUTPUT, script=SCRIPT, gate=True
-    )
+    common = {"submission": submission, "output_dir": OUTPUT, "script": SCRIPT, "gate": True}
+    submit = write("job_submit", ME, **common)
+    resubmit = write("job_submit", ME, attempt=2, **common)
     return {
         "submit": {**submit, "register": "submitted"},
         "hold": write("job_hold", ME, jobs=[JOB], instance=1),
@@ -91,6 +91,17 @@ def life(submission: str) -> dict[str, Task]:
         "output": read("job_output_info", job_id=JOB, output_dir=OUTPUT),
         "cancel": write("job_cancel", ME, jobs=[JOB], wait=True),
         "known": read("job_info", jobs=[JOB], **cache),
+        # What the rules say: an ended job can't be restarted or requeued, only submitted again.
+        "restart": as_user(
+            ME,
+            {
+                "ansible.builtin.command": f"scontrol requeue {JOB}",
+                "changed_when": False,
+                "failed_when": False,
+            },
+        ),
+        "resubmit": {**resubmit, "register": "resubmitted"},
+        "cancel again": write("job_cancel", ME, jobs=["{{ resubmitted.job_id }}"]),
         "forgets": until(
             f"scontrol show job {JOB} 2>&1", "'Invalid job id' in asked.stdout", FORGOTTEN
         ),
@@ -107,8 +118,10 @@ def life(submission: str) -> dict[str, Task]:
     }
 
 
-#: What needs a job that lives.
-LIVING = ("held", "runs", "hurry", "runs again", "forgets")
+#: The tasks that change the job, in their order.
+WRITES = ("submit", "hold", "open", "release", "requeue", "cancel")
+#: What needs a job that lives, or that slurmctld shows.
+LIVING = ("held", "runs", "hurry", "runs again", "restart", "forgets")
 
 
 def lived(cluster: Cluster, tasks: dict[str, Task]) -> dict[str, Result]:
@@ -123,9 +136,12 @@ def test_a_jobs_whole_life(cluster: Cluster) -> None:
     try:
         told(play(cluster, preflight(ME, probe="always"))[0], changed=True)
         first = lived(cluster, life(submission))
-        for name in ("submit", "hold", "open", "release", "requeue", "cancel"):
+        for name in (*WRITES, "resubmit", "cancel again"):
             told(first[name], changed=True)
-        job = first["submit"]["job_id"]
+        job, other = first["submit"]["job_id"], first["resubmit"]["job_id"]
+        assert job != other
+        assert first["restart"]["rc"] == 1
+        assert "Requested operation is presently disabled" in first["restart"]["stderr"]
         [held] = rows(first["held"]).values()
         assert (held["EligibleTime"], held["PriorityLong"] == "0") == (str(BASE + 1), False)
         assert written(first["output"], "stdout") == {
@@ -145,9 +161,10 @@ def test_a_jobs_whole_life(cluster: Cluster) -> None:
         tasks = {name: task for name, task in life(submission).items() if name not in LIVING}
         second = lived(cluster, tasks)
         assert [name for name, result in second.items() if result["changed"]] == []
-        told(second["submit"], changed=False)
-        assert second["submit"]["job_id"] == job
-        for name in ("hold", "open", "release", "requeue", "cancel"):
+        for name, same in (("submit", job), ("resubmit", other)):
+            told(second[name], changed=False)
+            assert second[name]["job_id"] == same
+        for name in WRITES[1:]:
             assert outcomes(second[name]) == {job: "not_found"}
         ended(second["forgotten"], "accounting")
         assert second["rows"]["stdout"] == first["rows"]["stdout"]

@@ -30,7 +30,7 @@ LEFT = frozenset((Outcome.REJECTED, Outcome.NOT_FOUND))
 
 
 class Call(str, Enum):
-    """The kinds of calls that write."""
+    """The kinds of scontrol calls that write."""
 
     HOLD = "hold"
     RELEASE = "release"
@@ -39,7 +39,6 @@ class Call(str, Enum):
     CLEAR_BIT = "clear_bit"
     OPEN = "open"
     CANCEL = "cancel"
-    SUBMIT = "submit"
 
 
 class Status(int, Enum):

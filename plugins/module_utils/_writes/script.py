@@ -306,5 +306,5 @@ def cancel_execution_script(marks: Marks, addresses: Sequence[Address]) -> Scrip
 
 
 def submit_script(text: str, arguments: Sequence[str]) -> Script:
-    """Submit the batch script ``text``, with these arguments of sbatch."""
-    return Script(_COMMON + _SUBMIT, (text, *arguments), (Call.SUBMIT,), (), looks=False)
+    """Submit the batch script ``text``, with these arguments of sbatch; it calls no scontrol."""
+    return Script(_COMMON + _SUBMIT, (text, *arguments), (), (), looks=False)

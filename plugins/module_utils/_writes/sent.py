@@ -21,7 +21,6 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.judge import 
     shown,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import (
-    Call,
     Outcome,
     Status,
 )
@@ -69,7 +68,7 @@ def judge_submission(end: Detached, nonce: str) -> Sent:
         reason = reports.reason if isinstance(reports, Unreadable) else "the wrong calls"
         return Sent(Proof.NONE, reason, failure=FailureClass.OUTPUT_UNREADABLE)
     report = reports[0]
-    calls = [{"call": Call.SUBMIT.value, "status": report.status}]
+    calls = [{"call": "submit", "status": report.status}]
     return replace(_judge_call(report, end.stdout), calls=calls)
 
 
