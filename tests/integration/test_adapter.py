@@ -8,6 +8,7 @@ truth is what raw squeue, sacct and the files on the cluster show.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -131,7 +132,7 @@ def lived(cluster: Cluster, tasks: dict[str, Task]) -> dict[str, Result]:
 
 @KINDS
 def test_a_jobs_whole_life(cluster: Cluster) -> None:
-    submission = f"a job's life; “{cluster.name}”"
+    submission = f"a job's life; “{time.time_ns()}”"
     assert cluster.sh(["sh", "-c", f"rm -rf {OUTPUT}; mkdir {OUTPUT}"], user=ME).status == 0
     try:
         told(play(cluster, preflight(ME, probe="always"))[0], changed=True)
@@ -146,10 +147,10 @@ def test_a_jobs_whole_life(cluster: Cluster) -> None:
         assert (held["EligibleTime"], held["PriorityLong"] == "0") == (str(BASE + 1), False)
         assert written(first["output"], "stdout") == {
             number: f"execution {number} of {submission} attempt 1\n" for number in (0, 1)
-        }
+        }, first["output"]["parts"]
         assert written(first["output"], "stderr") == {
             number: f"complaint {number}\n" for number in (0, 1)
-        }
+        }, first["output"]["parts"]
         ended(first["known"], "slurmctld")
         ended(first["forgotten"], "accounting")
         raw = first["rows"]["stdout_lines"]

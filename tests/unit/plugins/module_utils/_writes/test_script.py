@@ -297,7 +297,7 @@ def test_timeout_that_is_not_there(bench: Bench) -> None:
 def test_scontrol_that_ignores_sigterm(bench: Bench) -> None:
     made = scripts.restore_script([FIVE])
     bench.command("scontrol", "trap '' TERM; while :; do /bin/sleep 0.1; done")
-    fixed = made.argv(NONCE, int(time.time()) + 2)
+    fixed = made.argv(NONCE, int(time.time()) + 5)
     quick = [*fixed[:6], "0.3", *fixed[7:]]  # a shorter grace than 5 s
     process = bench.start(made, argv=quick)
     out, err = process.communicate(timeout=20)
