@@ -221,7 +221,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1000)
-    parser.add_argument("--tasks", type=int, default=10000)
+    parser.add_argument("--tasks", type=int, default=50000)
     parser.add_argument("variants", nargs="*", default=["trixie-munge"])
     arguments = parser.parse_args()
     print(f"Medians of {arguments.rounds} rounds, in seconds; floor: a ping play and one call")
