@@ -135,7 +135,7 @@ def lived(cluster: Cluster, tasks: dict[str, Task]) -> dict[str, Result]:
 
 @KINDS
 def test_a_jobs_whole_life(cluster: Cluster) -> None:
-    submission = f"a job's life; “{time.time_ns()}”"
+    submission = f"a job's life; \u201c{time.time_ns()}\u201d"
     assert cluster.sh(["sh", "-c", f"rm -rf {OUTPUT}; mkdir {OUTPUT}"], user=ME).status == 0
     try:
         told(play(cluster, preflight(ME, probe="always"))[0], changed=True)
@@ -148,7 +148,7 @@ def test_a_jobs_whole_life(cluster: Cluster) -> None:
         assert job != other
         assert first["restart"]["rc"] == 1
         assert "Requested operation is presently disabled" in first["restart"]["stderr"]
-        [held] = rows(first["held"]).values()
+        held = rows(first["held"])[job]
         assert (held["EligibleTime"], held["PriorityLong"] == "0") == (str(BASE + 1), False)
         assert written(first["output"], "stdout") == {
             number: f"execution {number} of {submission} attempt 1\n" for number in (0, 1)
