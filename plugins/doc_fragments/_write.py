@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
-_DEADLINE = r"""
+
+class ModuleDocFragment:
+    """Options, attributes and results of the modules that write. Private to the collection."""
+
+    DOCUMENTATION = r"""
 options:
   ttl:
     description:
@@ -71,15 +75,9 @@ notes:
     nothing is known, and it may still land."
 """
 
-
-class ModuleDocFragment:
-    """Options, attributes and results of the modules that write. Private to the collection."""
-
-    DEADLINE = _DEADLINE
-
-    DOCUMENTATION = (
-        _DEADLINE
-        + r"""  - With O(jobs), the task fails when any outcome is neither V(applied) nor V(unchanged), after all jobs were handled. With O(select),
+    JOBS = r"""
+options: {}
+notes:
+  - With O(jobs), the task fails when any outcome is neither V(applied) nor V(unchanged), after all jobs were handled. With O(select),
     V(rejected) and V(not_found) are reported and do not fail it, since jobs leave a selection at any time.
 """
-    )

@@ -45,6 +45,7 @@ extends_documentation_fragment:
   - hpcops.slurm._slurm
   - hpcops.slurm._jobs
   - hpcops.slurm._write
+  - hpcops.slurm._write.jobs
 notes:
   - A component of a pending heterogeneous job can't be cancelled without the others, and neither can the first component of a running one.
     They are V(rejected), unless all components that have not ended are among the jobs, as they are with the leader's number in O(jobs).

@@ -34,6 +34,7 @@ extends_documentation_fragment:
   - hpcops.slurm._slurm
   - hpcops.slurm._jobs
   - hpcops.slurm._write
+  - hpcops.slurm._write.jobs
 seealso:
   - module: hpcops.slurm.preflight
   - module: hpcops.slurm.job_info

@@ -98,7 +98,7 @@ extends_documentation_fragment:
   - hpcops.slurm._attributes
   - hpcops.slurm._attributes.actiongroup_slurm
   - hpcops.slurm._slurm
-  - hpcops.slurm._write.deadline
+  - hpcops.slurm._write
 notes:
   - A job is known again for 30 days after it ended, or after it was submitted from this host.
   - Two hosts that submit the same attempt in the same second can both do so. The next run finds both jobs, names them, and fails.
