@@ -19,7 +19,7 @@ def write_options() -> Dict[str, Dict[str, Any]]:
 
 
 def deadline_options() -> Dict[str, Dict[str, Any]]:
-    """Argument spec of the documentation fragments ``_slurm`` and ``_write.deadline``."""
+    """Argument spec of the documentation fragments ``_slurm`` and ``_write``."""
     return {
         **slurm_options(),
         "ttl": {"type": "float", "default": 60},
