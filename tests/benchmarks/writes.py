@@ -33,6 +33,7 @@ SANDBOX = ROOT / "tests/sandbox/sandbox"
 PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 sys.path.insert(0, str(ROOT / ".collections"))
 
+# The collection is found through the path above.
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (  # noqa: E402
     Answer,
 )

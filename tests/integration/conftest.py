@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+# pytest-xdist has no type annotations.
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 SANDBOX = Path(

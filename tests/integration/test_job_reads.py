@@ -252,6 +252,7 @@ def test_states(jobs: Jobs) -> None:
         assert lookup.record is not None
         assert lookup.record.state.raw == jobs.shown(number)["JobState"]
         exits = lookup.record.exit_code
+        # It is "unknown" otherwise, and fails the test.
         assert f"{exits.status}:{exits.signal}" == jobs.shown(number)["ExitCode"]  # type: ignore[union-attr]
     record = found[running].record
     assert record is not None
@@ -414,6 +415,7 @@ def test_comments_and_exits_in_accounting(accounted: Jobs) -> None:
     assert raw.text in (text.strip(), "allocation")
     assert row.name == raw.stdout.decode()[:-1]
     assert row.comment == (text if kept else "")
+    # It is "unknown" otherwise, and fails the test.
     assert (row.state.word, row.exit_code.status) == ("FAILED", 3)  # type: ignore[union-attr]
     assert row.nodes == (jobs.shown(number)["NodeList"],)
     assert (row.user, row.restarts) in ((OWNER, 0), (OWNER, None))

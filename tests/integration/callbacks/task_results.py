@@ -20,6 +20,7 @@ description:
 """
 
 
+# Some releases of ansible-core have no types of the base class.
 class CallbackModule(CallbackBase):  # type: ignore[misc, unused-ignore]
     """Writes as the results come, so that a run that is killed leaves what it had."""
 

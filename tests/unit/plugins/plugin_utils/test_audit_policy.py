@@ -133,4 +133,5 @@ def test_nonsense_is_refused_and_never_crashes(data: dict[str, Any]) -> None:
             try:
                 read_policy({key: value})
             except PolicyError as error:
+                # Other errors are what the test looks for: this one has to say why.
                 assert error.problems  # noqa: PT017

@@ -126,7 +126,10 @@ def test_output_that_has_no_place_is_said_where_slurm_listens(tmp_path: Path, sh
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    # Every example may use the same folder.
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(words=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))))
 def test_any_words(tmp_path: Path, words: list[str]) -> None:

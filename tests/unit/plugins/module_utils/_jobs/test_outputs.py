@@ -66,6 +66,7 @@ def test_limit_is_of_all_streams(tmp_path: Path) -> None:
     assert ends == {"stdout": Position(1, 1), "stderr": Position(0, 0)}
 
 
+# Every example may use the same folder.
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     files=st.lists(st.one_of(st.none(), st.binary(max_size=40)), min_size=1, max_size=4),

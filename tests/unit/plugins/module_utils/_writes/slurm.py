@@ -462,6 +462,7 @@ class Host:
         while True:
             self.rounds += 1
             journal = Journal(str(self.directory), read_only=check)
+            # The fake has what is used of Commands.
             writer = Writer(self.slurm, order, limits, journal)  # type: ignore[arg-type]
             if state is None:
                 report = writer.first()

@@ -521,6 +521,7 @@ def test_nothing_seen_after_nothing_sent(slurm: Slurm, host: Host) -> None:
         slurm.clock.now += 1
         return reply
 
+    # Only this one fake is to behave so.
     slurm._squeue = look_then_silence  # type: ignore[method-assign]
     report = host.task(release(), "5")
     assert outcomes(report) == {"5": "not_run"}
@@ -615,9 +616,11 @@ def killed_hold(slurm: Slurm, host: Host, lands: bool | float) -> None:
         play(argv, patience)
         raise Killed
 
+    # Only this one fake is to behave so.
     slurm.run_detached = dies  # type: ignore[method-assign]
     with pytest.raises(Killed):
         host.task(hold(7), "5", ttl=20)
+    # Only this one fake is to behave so.
     slurm.run_detached = play  # type: ignore[method-assign]
 
 

@@ -212,7 +212,10 @@ def test_a_line_that_is_not_readable(tmp_path: Path, line: str) -> None:
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    # Every example may use the same folder.
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.binary(max_size=200), st.integers(0, 400), st.integers(0, 40))
 def test_any_damage(tmp_path: Path, noise: bytes, at: int, less: int) -> None:

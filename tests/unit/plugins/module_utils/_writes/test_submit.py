@@ -181,6 +181,7 @@ class Host:
         step: Step | None = None
         for _round in range(rounds):
             journal = Journal(str(self.directory), read_only=order.check)
+            # The fake has what is used of Commands.
             submitter = Submitter(self.slurm, order, Bound(CALL_BOUND, 0.0), journal)  # type: ignore[arg-type]
             step = submitter.first() if step is None else submitter.more(step, 6.0)
             self.warnings += journal.warnings
@@ -302,6 +303,7 @@ def test_another_run_begins_while_this_one_looks(slurm: Slurm, host: Host) -> No
             assert short(host.task()) == ("applied", "sbatch", "11")
         return reply
 
+    # Only this one fake is to behave so.
     slurm.run = run  # type: ignore[method-assign]
     assert short(host.task()) == ("unchanged", "queue", "11")
     assert len(slurm.sent) == 1
