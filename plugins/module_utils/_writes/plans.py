@@ -164,7 +164,7 @@ def as_before(aim: Mapping[str, Any], record: JobRecord) -> bool:
     A begin time that is neither tells of a change that somebody has replaced or undone since, and
     that may have been ours. What the other actions aim at has no third value.
     """
-    return record.eligible_time == aim.get("begin_time_before", record.eligible_time)
+    return "begin_time_before" not in aim or bool(record.eligible_time == aim["begin_time_before"])
 
 
 def _answer(value: bool) -> Answer:
