@@ -129,7 +129,7 @@ def episode(rng: Random, steps: int, new: Callable[[], int], munge: bool) -> lis
 def _step(
     rng: Random, module: str, held: dict[tuple[str, int], int], new: Callable[[], int]
 ) -> Step:
-    options: dict[str, Any] = {"ttl": rng.choice([6, 8, 10]), "settle": rng.random() < 0.75}
+    options: dict[str, Any] = {"ttl": rng.choice([8, 10, 12]), "settle": rng.random() < 0.75}
     if module == "preflight":
         return Step(module, [], {"probe": "always"})
     if module == "job_release":
