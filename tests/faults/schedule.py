@@ -32,20 +32,21 @@ CALLS = {
     "job_restore": ("*Requeue=0*",),
     "job_cancel": ("scancel*",),
 }
-#: Faults, and for how many seconds they last at least and at most.
+#: Faults: for how many seconds they last at least and at most, and how often they are drawn. What
+#: leaves a call in flight comes most often.
 FAULTS = {
-    "hang": (2, 13),
-    "mute": (2, 6),
-    "half": (3, 10),
-    "crash": (1, 4),
-    "munged": (1, 8),
-    "wait": (1, 7),
-    "kill-module": (0, 2),
-    "kill-script": (0, 0),
-    "kill-both": (0, 0),
-    "kill-connection": (0, 2),
-    "talk": (0, 0),
-    "forge": (0, 0),
+    "hang": (2, 13, 6),
+    "mute": (2, 6, 3),
+    "half": (3, 10, 4),
+    "crash": (1, 4, 1),
+    "munged": (1, 8, 1),
+    "wait": (1, 7, 2),
+    "kill-module": (0, 2, 2),
+    "kill-script": (0, 0, 2),
+    "kill-both": (0, 0, 2),
+    "kill-connection": (0, 2, 2),
+    "talk": (0, 0, 1),
+    "forge": (0, 0, 1),
 }
 WEIGHTS = {"job_hold": 7, "job_release": 6, "job_open": 3, "job_requeue": 5, "job_restore": 1,
            "job_cancel": 2, "preflight": 1}  # fmt: skip
@@ -163,11 +164,12 @@ def _go_wrong(rng: Random, step: Step, munge: bool) -> None:
             for name in FAULTS
             if (munge or name not in NEEDS_MUNGE) and (name != "half" or len(step.jobs) > 2)
         ]
-        name = rng.choice(names)
+        name = rng.choices(names, [FAULTS[one][2] for one in names])[0]
         at = rng.choice(CALLS[step.module])
         if name == "half" and at != "*StartTime=*":
             name = "hang"
-        seconds = round(rng.uniform(*FAULTS[name]), 1)
+        least, most, _often = FAULTS[name]
+        seconds = round(rng.uniform(least, most), 1)
         step.environment = fault(name, at, seconds)
         step.faults.append(name)
     elif chance < 0.86 and step.module in ("job_hold", "job_release"):
