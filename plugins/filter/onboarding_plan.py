@@ -52,7 +52,8 @@ _value:
   description:
     - A dictionary. C(lines) has one entry for each line that is to be changed, with C(name),
       C(conf_line), C(live), C(apply), and all of it as C(text).
-    - C(settings) is what M(hpcops.slurm.config_setting) takes to make these changes.
+    - C(settings) is what M(hpcops.slurm.config_setting) takes to make these changes, with those
+      that need none.
     - C(notes) has a sentence for each setting that a line can't settle.
   type: dict
 """

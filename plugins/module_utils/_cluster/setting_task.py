@@ -31,8 +31,12 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.config impor
     require_source,
     version_numbers,
 )
-from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.failures import failure_text
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.failures import (
+    classify,
+    failure_text,
+)
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
+    PASSING,
     Answer,
     FailureClass,
     Reply,
@@ -344,22 +348,32 @@ def _write(host: Host, order: Order, work: Work) -> None:
 
 
 def _await(host: Host, order: Order, work: Work, reply: Reply) -> Optional[Configuration]:
-    """What the controller has, as soon as that is as wished; the last answer; None without one."""
-    began, last = host.clock(), None
-    first: Optional[float] = None
+    """What the controller has, as soon as that is as wished; the last answer; None without one.
+
+    A reconfigure whose answer did not come may still be under way, so that one is waited for.
+    """
+    waits = {"done": PATIENCE, "refused": 0.0, "open": order.patience}
+    patience = waits[_how_it_went(reply)]
+    began, answered = host.clock(), None
+    last: Optional[Configuration] = None
     while True:
         with contextlib.suppress(SlurmError):
             last = read_configuration(host.run)
             if not _differs(last) and not [one for one in _unmet(work, last) if _counts(one)]:
                 return last
-            first = host.clock() if first is None else first
+            answered = host.clock() if answered is None else answered
         now = host.clock()
-        refused = first is not None and reply.status != 0 and not reply.timed_out
-        if refused or now - began >= order.patience:
+        if answered is not None and now - answered >= patience:
             return last
-        if first is not None and now - first >= PATIENCE:
+        if now - began >= order.patience:
             return last
         host.sleep(PAUSE)
+
+
+def _how_it_went(reply: Reply) -> str:
+    if reply.status == 0:
+        return "done"
+    return "open" if classify(reply) in PASSING else "refused"
 
 
 def _taken_back(host: Host, work: Work, reply: Reply, missing: List[Wish]) -> SlurmError:
@@ -402,10 +416,10 @@ def _why(work: Work, reply: Reply, missing: List[Wish]) -> str:
         return "scontrol reconfigure failed: %s" % failure_text(reply)
     if work.after is None:
         return "slurmctld does not answer after the reconfigure"
-    if missing:
-        shown = "; ".join(work.after.evidence(one.key) for one in missing)
-        return "slurmctld has read slurm.conf, and does not take the value (%s)" % shown
-    return "slurmctld has not read slurm.conf (%s)" % work.after.evidence("HASH_VAL")
+    if _differs(work.after):
+        return "slurmctld has not read slurm.conf (%s)" % work.after.evidence("HASH_VAL")
+    shown = "; ".join(work.after.evidence(one.key) for one in missing)
+    return "slurmctld has read slurm.conf, and does not take the value (%s)" % shown
 
 
 # What is told

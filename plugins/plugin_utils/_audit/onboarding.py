@@ -30,13 +30,12 @@ from ansible_collections.hpcops.slurm.plugins.plugin_utils._audit.values import 
 
 @dataclass(frozen=True)
 class Line:
-    """One line that is to be changed. ``setting`` is what config_setting takes."""
+    """One line that is to be changed: as it has to be, what is live, and how it takes effect."""
 
     name: str
     conf_line: str
     live: str
     apply: str
-    setting: dict[str, object]
 
     @property
     def text(self) -> str:
@@ -46,16 +45,19 @@ class Line:
 
 @dataclass(frozen=True)
 class Plan:
-    """Lines to change, and what can't be settled by a line: a sentence each."""
+    """Lines to change, all that is wished (as config_setting takes it), and a sentence for each
+    setting that a line can't settle.
+    """
 
-    lines: tuple[Line, ...]
-    notes: tuple[str, ...]
+    lines: tuple[Line, ...] = ()
+    settings: tuple[dict[str, object], ...] = ()
+    notes: tuple[str, ...] = ()
 
     def as_data(self) -> dict[str, object]:
         """The plan as plain values."""
         return {
             "lines": [{**asdict(one), "text": one.text} for one in self.lines],
-            "settings": [one.setting for one in self.lines],
+            "settings": list(self.settings),
             "notes": list(self.notes),
         }
 
@@ -63,15 +65,13 @@ class Plan:
 def plan(facts: Facts, policy: Policy, lifetime: int) -> Plan:
     """The plan for one cluster; ``lifetime`` in seconds is the longest for credentials, 0: any."""
     if not facts.answered:
-        return Plan(
-            (), ("the cluster's settings were not read, so nothing can be said about them",)
-        )
+        return Plan(notes=("the cluster's settings were not read: nothing is known to be wrong",))
     planner = _Planner(facts)
     planner.store_flags(policy)
     planner.add(Wish("MinJobAge", at_least=policy.min_job_age_needed))
     if lifetime:
         planner.credentials(lifetime)
-    return Plan(tuple(planner.lines), tuple(planner.notes))
+    return Plan(tuple(planner.lines), tuple(planner.settings), tuple(planner.notes))
 
 
 class _Planner:
@@ -80,6 +80,7 @@ class _Planner:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.lines: list[Line] = []
+        self.settings: list[dict[str, object]] = []
         self.notes: list[str] = []
 
     def _live(self, name: str) -> str | None:
@@ -100,9 +101,6 @@ class _Planner:
         except NoNumber as error:
             self.notes.append(str(error))
             return
-        if change is None:
-            return
-        version = version_numbers(self.facts.cluster.version)
         setting = {
             "name": wish.key,
             "members": list(wish.members) or None,
@@ -110,13 +108,16 @@ class _Planner:
             "at_least": wish.at_least,
             "at_most": wish.at_most,
         }
+        self.settings.append({key: value for key, value in setting.items() if value is not None})
+        if change is None:
+            return
+        version = version_numbers(self.facts.cluster.version)
         self.lines.append(
             Line(
                 name=wish.key,
                 conf_line="%s=%s" % (wish.key, change.applied(live or "")),
                 live=slurm_text(self.facts.setting(wish.key)),
                 apply=way_to_apply(wish.key, version, self.facts.cluster.auth_type),
-                setting={key: value for key, value in setting.items() if value is not None},
             )
         )
 
@@ -141,5 +142,5 @@ class _Planner:
             return
         read = {"AuthType": Setting(kind, kind), "AuthInfo": Setting(info or "(null)", info)}
         now = credential_lifetime(Configuration(None, read))
-        if now is None or now > longest:
+        if now is None or now > longest or "ttl=" in (info or ""):
             self.add(Wish("AuthInfo", part="ttl", at_most=longest))
