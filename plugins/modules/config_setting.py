@@ -278,7 +278,8 @@ def refused(params: Dict[str, Any]) -> Optional[str]:
     return refused_options(params, seconds={"settle_timeout": (1, 3600)})
 
 
-def main() -> None:
+def argument_spec() -> Dict[str, Any]:
+    """The options."""
     suboptions = {
         "name": {"type": "str", "required": True},
         "members": {"type": "list", "elements": "str"},
@@ -286,7 +287,7 @@ def main() -> None:
         "at_least": {"type": "int"},
         "at_most": {"type": "int"},
     }
-    spec = {
+    return {
         "settings": {
             "type": "list",
             "elements": "dict",
@@ -298,15 +299,13 @@ def main() -> None:
         "settle_timeout": {"type": "float", "default": 60},
         **slurm_options(),
     }
-    with readable_options():
-        module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
-    params = module.params
-    mistake = refused(params)
-    if mistake:
-        module.fail_json(msg=mistake)
+
+
+def this_host(module: AnsibleModule) -> Host:
+    """What the engine is given of this host."""
     files = Files(module)
-    commands = Commands(params["command_timeout"], params["slurm_conf"])
-    host = Host(
+    commands = Commands(module.params["command_timeout"], module.params["slurm_conf"])
+    return Host(
         run=commands.run,
         parse=files.parse,
         store=files.store,
@@ -316,6 +315,15 @@ def main() -> None:
         clock=time.monotonic,
         sleep=time.sleep,
     )
+
+
+def main() -> None:
+    with readable_options():
+        module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    params = module.params
+    mistake = refused(params)
+    if mistake:
+        module.fail_json(msg=mistake)
     order = Order(
         settings=tuple(params["settings"]),
         pending=params["apply_pending"],
@@ -324,7 +332,7 @@ def main() -> None:
         patience=params["settle_timeout"],
     )
     try:
-        result = change_settings(host, order)
+        result = change_settings(this_host(module), order)
     except SlurmError as error:
         module.fail_json(**error.as_result())
     for text in result.pop("warnings"):

@@ -331,6 +331,8 @@ def _write(host: Host, order: Order, work: Work) -> None:
         for path in work.plan.changed_files:
             if read_text(path) != before[path]:
                 raise OSError("it has just been changed by somebody else")
+            if not os.access(os.path.dirname(path), os.W_OK):
+                raise PermissionError("this user may not write in the folder of %s" % path)
             if order.backup:
                 work.backups.append(host.keep(path))
             host.store(path, after[path])
