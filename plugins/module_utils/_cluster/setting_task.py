@@ -52,8 +52,12 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.wishes impor
     way_to_apply,
 )
 
-#: What show config lists and slurm.conf does not set, or not by one value.
-NOT_SETTABLE = frozenset((*VOLATILE, "SLURM_CONF", "SLURM_VERSION", "SlurmctldHost", "ClusterName"))
+#: What show config lists and slurm.conf does not set, or not by one value, or what no reconfigure
+#: changes (scontrol(1)).
+NOT_SETTABLE = frozenset(
+    (*VOLATILE, "SLURM_CONF", "SLURM_VERSION", "SlurmctldHost", "ClusterName")
+    + ("SlurmctldPort", "SlurmdPort")
+)
 
 #: Seconds between two looks at the controller after a reconfigure, and for how long one that has
 #: read the file may still show an old value.
@@ -429,12 +433,12 @@ def _why(work: Work, reply: Reply, missing: List[Wish]) -> str:
 
 def _result(work: Work, changed: bool) -> Dict[str, Any]:
     entries = [_entry(work, edit) for edit in work.plan.edits]
-    waiting = [one for one in entries if one["restart_needed"] == Answer.YES.value]
-    for one in waiting:
-        work.warnings.append(
-            "%s: restart slurmctld and the slurmds, until then the old value counts there"
-            % one["name"]
-        )
+    for one in entries:
+        if one["restart_needed"] == Answer.YES.value:
+            work.warnings.append(
+                "%s: restart slurmctld and the slurmds, until then the old value counts there"
+                % one["name"]
+            )
     return {
         "changed": changed,
         "settings": entries,
@@ -468,14 +472,19 @@ def _printable(text: Optional[str]) -> Optional[str]:
 
 
 def _restart(work: Work, edit: Edit, shown: Optional[str]) -> Answer:
-    """Whether daemons have to be restarted before the setting counts for all of them."""
+    """Whether daemons have to be restarted before the setting counts for all of them.
+
+    That the controller shows a value proves it only for keys that are known.
+    """
+    key, counts = edit.wish.key, _counts(edit.wish)
     done = work.after is not None or not edit.changes
-    if done and not edit.wish.met_by(shown) and not _counts(edit.wish):
+    if done and not counts and not edit.wish.met_by(shown):
         return Answer.YES
-    if not restart_needed(edit.wish.key, work.version):
+    needed = restart_needed(key, work.version)
+    if counts and not needed:
         return Answer.NO
     if edit.changes:
-        return Answer.YES
+        return Answer.YES if needed else Answer.UNKNOWN
     boot = work.live.value("BOOT_TIME")
     if edit.before is None or (isinstance(boot, int) and os.stat(edit.path).st_mtime < boot):
         return Answer.NO

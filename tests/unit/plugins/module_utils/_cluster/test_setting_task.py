@@ -28,7 +28,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.setting_task
 FLAGS = {"name": "accountingstoreFLAGS", "members": ["job_comment"]}
 AGE = {"name": "MinJobAge", "at_least": 300}
 TTL = {"name": "AuthInfo", "part": "ttl", "at_most": 60}
-PORT = {"name": "SlurmctldPort", "at_least": 7000}
+COUNT = {"name": "MaxJobCount", "at_least": 20000}
 TEXT = "ClusterName=alpha\nMinJobAge=60 # short\nAuthInfo=cred_expire=9\n"
 HEADER = "Configuration data as of 1796035468\n"
 
@@ -73,7 +73,7 @@ class Pretended:
         self.read = self.said()
         before = dict(self.fixed)
         self.fixed = {"accountingstoreflags": "(null)", "authinfo": "(null)", "minjobage": "300"}
-        self.fixed["slurmctldport"] = "6817"
+        self.fixed["maxjobcount"] = "10000"
         for line in read_tree(str(self.path), (24, 11, 5)).placed:
             self.fixed[line.statement.key.lower()] = line.statement.value
         for key in self.ignored:
@@ -98,7 +98,8 @@ class Pretended:
                     ("SlurmctldHost[0]", "ctl1(10.0.0.1)"),
                     ("SlurmctldHost[1]", "ctl2.example.com"),
                     ("SlurmctldPidFile", str(self.folder / "pid")),
-                    ("SlurmctldPort", self.fixed["slurmctldport"]),
+                    ("MaxJobCount", self.fixed["maxjobcount"]),
+                    ("SlurmctldPort", "6817"),
                 ]
             )
             + (self.more)
@@ -215,12 +216,19 @@ def test_old_releases_need_a_restart_for_credentials(host: Pretended, version: s
 
 
 def test_a_setting_that_is_fixed_at_the_start(host: Pretended) -> None:
-    host.ignored = ("slurmctldport",)
-    first = host.change(PORT)
+    host.ignored = ("maxjobcount",)
+    first = host.change(COUNT)
     assert (first["changed"], first["settings"][0]["restart_needed"]) == (True, "yes")
     assert "restart slurmctld" in first["warnings"][0]
-    second = host.change(PORT)
+    second = host.change(COUNT)
     assert (second["changed"], second["settings"][0]["restart_needed"]) == (False, "yes")
+
+
+def test_a_shown_value_proves_it_for_known_settings_only(host: Pretended) -> None:
+    (setting,) = host.change(COUNT)["settings"]
+    assert (setting["live"], setting["restart_needed"]) == ("20000", "unknown")
+    os.utime(host.path, (900, 900))
+    assert host.change(COUNT)["settings"][0]["restart_needed"] == "no"
 
 
 # What others did
@@ -444,6 +452,7 @@ def test_slurm_conf_names_another_file(host: Pretended) -> None:
         ({"name": "MinJobAges", "at_least": 1}, "MinJobAges is no setting"),
         ({"name": "HASH_VAL", "at_least": 1}, "HASH_VAL is no setting"),
         ({"name": "NodeName", "at_least": 1}, "NodeName is no setting"),
+        ({"name": "SlurmctldPort", "at_least": 1}, "SlurmctldPort is no setting"),
         ({"name": "AuthInfo", "members": ["ttl"]}, "AuthInfo is not a list"),
     ],
 )
