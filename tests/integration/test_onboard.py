@@ -40,7 +40,7 @@ LONGEST = 600.0
 LOOK = r"""
 scontrol show config | sed -n 's/^\(MinJobAge\|AuthInfo\|AccountingStoreFlags\|KillWait\) *= /\1=/p
   s/^HASH_VAL *= \([A-Za-z]*\).*/HASH_VAL=\1/p'
-for file in /etc/slurm/*.conf /srv/site/*.conf; do
+for file in /etc/slurm/*.conf /etc/slurm/site.d/*.conf /srv/site/*.conf; do
   if [ -L "$file" ]; then printf '== %s -> %s\n' "$file" "$(readlink "$file")"; continue; fi
   if [ -e "$file" ]; then printf '== %s %s\n' "$file" "$(stat --format='%a %U:%G' "$file")"; fi
   cat "$file" 2>/dev/null; echo
@@ -48,17 +48,20 @@ done
 """
 
 #: slurm.conf is a link, its settings are in files that it includes, one of them twice, in odd case,
-#: commented, quoted, continued, and without a newline at the end.
+#: commented, quoted, continued, and without a newline at the end. Which of the two limits.conf
+#: Slurm reads depends on the release.
 SITE = r"""
 set -e
-mkdir -p /srv/site
+mkdir -p /srv/site /etc/slurm/site.d
 name=$(sed -n 's/^ClusterName=//p' /etc/slurm/slurm.conf)
 grep -Ev '^(MinJobAge|AuthInfo|AccountingStoreFlags)' /etc/slurm/slurm.conf > /srv/site/main.conf
-printf '#MinJobAge=1\nMINJOBAGE=77\nInclude %%c-site.conf\ninclude limits.conf # last' \
+printf '#MinJobAge=1\nMINJOBAGE=77\nInclude %%c-site.conf\ninclude site.d/last.conf # last' \
   >> /srv/site/main.conf
 printf 'authinfo=cred_expire=90,\\\nttl=299 # ours\naccountingstoreflags = "job_script" # keep\n' \
   > /etc/slurm/$name-site.conf
+printf 'Include limits.conf\n' > /etc/slurm/site.d/last.conf
 printf '#MinJobAge=2\\\nminJobAge = 88 # twice' > /etc/slurm/limits.conf
+cp /etc/slurm/limits.conf /etc/slurm/site.d/
 chown root:operator /etc/slurm/$name-site.conf; chmod 664 /etc/slurm/$name-site.conf
 ln -sf /srv/site/main.conf /etc/slurm/slurm.conf
 scontrol reconfigure
@@ -73,6 +76,19 @@ for _try in $(seq 100); do
 done
 exit 1
 """
+
+MAIN = "/srv/site/main.conf 644 root:root"
+SITE_BEFORE = """authinfo=cred_expire=90,\\
+ttl=299 # ours
+accountingstoreflags = "job_script" # keep"""
+SITE_AFTER = """authinfo=cred_expire=90,\\
+ttl=30 # ours
+accountingstoreflags = "job_script,job_comment" # keep"""
+
+#: A relative name in an included file is looked for beside that file up to 22.05, and beside
+#: slurm.conf afterwards.
+LIMITS = dict.fromkeys(NAMES, "/etc/slurm/limits.conf 644 root:root")
+LIMITS[OLD] = "/etc/slurm/site.d/limits.conf 644 root:root"
 
 FLAGS = {"name": "AccountingStoreFlags", "members": ["job_comment"]}
 TTL = {"name": "AuthInfo", "part": "ttl", "at_most": 30}
@@ -115,10 +131,11 @@ class Story:
         end = next(i for i, line in enumerate(lines) if line.startswith("== "))
         return dict(line.split("=", 1) for line in lines[:end])
 
-    def files(self, host: str, name: str) -> str:
-        """The files at a look."""
+    def files(self, host: str, name: str) -> dict[str, str]:
+        """The files at a look, by name, mode and owner."""
         text = "\n".join(self.result(host, name).lines)
-        return text[text.index("\n== ") :]
+        pieces = (piece.partition("\n") for piece in text.split("\n== ")[1:])
+        return {head: content.rstrip("\n") for head, _newline, content in pieces}
 
     def setting(self, host: str, name: str, key: str) -> dict[str, Any]:
         """One of the settings in the module's result."""
@@ -145,7 +162,9 @@ def difficult(folder: Path) -> list[plays.Task]:
     """What is done to the module after the onboarding."""
     operator = {"become": True, "become_user": "operator"}
     here = {"delegate_to": "localhost", "environment": elsewhere(folder)}
-    late = 'printf "\\nKillWait=6\\n" >> /etc/slurm/limits.conf'
+    late = (
+        r'printf "\nKillWait=6\n" | tee -a /etc/slurm/limits.conf >> /etc/slurm/site.d/limits.conf'
+    )
     return [
         look("onboarded"),
         raw("comment", "sh", "-c", COMMENT),
@@ -288,12 +307,15 @@ def test_of_two_lines_the_last_counts(story: Story, host: str) -> None:
 @pytest.mark.parametrize("host", NAMES)
 def test_each_line_is_changed_where_it_stands(story: Story, host: str) -> None:
     before, after = (story.files(host, name) for name in ("before", "after the change"))
-    wanted = before.replace("ttl=299 # ours", "ttl=30 # ours")
-    wanted = wanted.replace('= "job_script" # keep', '= "job_script,job_comment" # keep')
-    assert after == wanted.replace("minJobAge = 88 # twice", "minJobAge = 300 # twice")
-    assert "\n#MinJobAge=1\nMINJOBAGE=77\nInclude %c-site.conf\n" in after
-    assert f"\n== {CONF} -> /srv/site/main.conf\n" in after
-    assert "-site.conf 664 root:operator\nauthinfo=cred_expire=90,\\\nttl=30 # ours\n" in after
+    limits = LIMITS[host]
+    site = next(name for name in before if name.endswith("-site.conf 664 root:operator"))
+    assert before[site] == SITE_BEFORE
+    assert before[limits].endswith("minJobAge = 88 # twice")
+    before[site] = SITE_AFTER
+    before[limits] = before[limits].replace("88", "300")
+    assert after == before
+    assert f"{CONF} -> /srv/site/main.conf" in after
+    assert "\n#MinJobAge=1\nMINJOBAGE=77\nInclude %c-site.conf\n" in after[MAIN]
     live = story.live(host, "after the change")
     assert (live["MinJobAge"], live["AuthInfo"]) == ("300 sec", "cred_expire=90,ttl=30")
     assert set(live["AccountingStoreFlags"].split(",")) == {"job_comment", "job_script"}
@@ -301,7 +323,8 @@ def test_each_line_is_changed_where_it_stands(story: Story, host: str) -> None:
     result = story.result(host, "changed")
     assert len(result.result["backup_files"]) == 2
     assert "MinJobAge is set more than once" in result.warnings
-    assert story.setting(host, "changed", "MinJobAge")["file"] == "/etc/slurm/limits.conf"
+    file = story.setting(host, "changed", "MinJobAge")["file"]
+    assert limits == f"{file} 644 root:root"
 
 
 @pytest.mark.parametrize("host", NAMES)
@@ -356,7 +379,7 @@ def test_changes_of_others_wait(story: Story, host: str) -> None:
         "5 sec",
         "Different",
     )
-    assert story.files(host, "after pending").count("minJobAge = 300 # twice") == 1
+    assert "minJobAge = 300 # twice\nKillWait=6" in story.files(host, "after pending")[LIMITS[host]]
     live = story.live(host, "after all")
     assert (live["MinJobAge"], live["KillWait"], live["HASH_VAL"]) == ("400 sec", "6 sec", "Match")
     assert story.result(host, "all").result["backup_files"] == []
