@@ -43,7 +43,7 @@ options:
   output_dir:
     description:
       - Absolute path of the directory for the output. It has to exist on this host and on the nodes, and this user has to be able to write
-        there.
+        there. Nothing is submitted where it is missing or closed, or where its disk is full.
     type: str
     required: true
   name:
