@@ -30,7 +30,6 @@ help:
 	@echo 'make docs         antsibull-docs on plugins, roles and guides'
 	@echo 'make galaxy       build the archive and import it as Ansible Galaxy does'
 	@echo 'make integration  tests against real Slurm'
-	@echo 'make  the writes against real Slurm: slow, and no part of make test'
 	@echo 'make bench        what a preflight, a write and a read of many jobs cost, beside raw commands'
 	@echo 'make molecule     the molecule scenarios against real Slurm'
 	@echo 'make setup        only the virtual environments and the collection link'

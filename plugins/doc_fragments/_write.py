@@ -71,8 +71,8 @@ notes:
   - "Outcomes: V(applied), the change is in effect. V(unchanged), it already was. V(rejected), slurmctld decided and changed nothing.
     V(not_found), slurmctld shows no such job. V(stale), another hold instance is in place, and nothing was changed. V(expired), the
     deadline passed before the call was started. V(not_run), the command could not be started, or was not, since the job changed right
-    before. V(not_applied), the change is not there and can't land any more. V(unsupported), the cluster can't do it. V(unknown),
-    nothing is known, and it may still land."
+    before. V(not_applied), nothing of it can land any more, and the job is as it was before. V(unsupported), the cluster can't do
+    it. V(unknown), it is not in effect, and it may still land, or somebody has changed the job since."
 """
 
     JOBS = r"""

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from typing import Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import Reply
 
@@ -109,11 +109,39 @@ class Commands:
         """
         argv = (program,) + arguments
         limit = self.time_limit if time_limit is None else time_limit
+        process = self._started(argv, subprocess.DEVNULL if text_in is None else subprocess.PIPE)
+        if isinstance(process, Reply):
+            return process
+        self._running = process
+        try:
+            return _finish(process, argv, limit, text_in)
+        finally:
+            self._running = None
+
+    @contextlib.contextmanager
+    def beside(self, program: str, *arguments: str) -> Iterator[Callable[[], Reply]]:
+        """Start a command that prints little, and go on; calling what is given waits for its end.
+
+        The time limit counts from then. A command that was not waited for is ended.
+        """
+        argv = (program,) + arguments
+        process = self._started(argv, subprocess.DEVNULL)
+        if isinstance(process, Reply):
+            failed = process
+            yield lambda: failed
+            return
+        try:
+            yield lambda: _finish(process, argv, self.time_limit, None)
+        finally:
+            if process.returncode is None:
+                _end(process)
+
+    def _started(self, argv: Tuple[str, ...], stdin: int) -> Union[subprocess.Popen[bytes], Reply]:
         try:
             # run_command of AnsibleModule can neither limit the time nor unset a variable.
-            process = subprocess.Popen(  # pylint: disable=ansible-bad-function
+            return subprocess.Popen(  # pylint: disable=ansible-bad-function
                 argv,
-                stdin=subprocess.PIPE if text_in is not None else subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=self.environment,
@@ -122,11 +150,6 @@ class Commands:
         except (OSError, ValueError) as error:
             status = 127 if isinstance(error, FileNotFoundError) else 126
             return Reply(argv, status, b"", str(error).encode(), not_started=True)
-        self._running = process
-        try:
-            return _finish(process, argv, limit, text_in)
-        finally:
-            self._running = None
 
     def end_running(self) -> None:
         """Kill the command that runs now, if there is one; its reply has the status 137.

@@ -7,11 +7,12 @@ Private to the collection.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import (
     Commands,
@@ -67,6 +68,9 @@ USUAL_PLACES = (
 #: Failures that scontrol ping meets again, one of them after a minute.
 _NOT_ASKED = (FailureClass.NO_CONFIG_SOURCE, FailureClass.COMMAND_MISSING)
 
+#: What shows whether accounting answers.
+_ACCOUNTING = ("sacct", "-X", "-n", "-P", "-o", "JobID", "-j", "1")
+
 #: Seconds to wait for another preflight of this user on this host.
 LOCK_PATIENCE = 120.0
 
@@ -109,10 +113,18 @@ class Preflight:
         self.error: Optional[SlurmError] = None
         self.started = _started(message.state)
         self.not_started = NotStarted("")
+        self.accounting: Callable[[], Reply] = lambda: self.run(*_ACCOUNTING)
         self.changed = self.started is not None
 
     def round(self) -> Round:
         """The whole of one round. Raises only ``Interrupted``."""
+        with contextlib.ExitStack() as stack:
+            if self.started is None and self.request.terms.mode != "always":
+                # Most such rounds end with this: it may take as long as all the rest.
+                self.accounting = stack.enter_context(self.commands.beside(*_ACCOUNTING))
+            return self._round()
+
+    def _round(self) -> Round:
         configuration = self._configuration()
         if self.error is not None:
             return self._end(configuration, self._unseen(self.error.message))
@@ -253,7 +265,7 @@ class Preflight:
         answered = self.error is None
         sacct: Optional[Reply] = None
         if answered:
-            sacct = self.run("sacct", "-X", "-n", "-P", "-o", "JobID", "-j", "1")
+            sacct = self.accounting()
         before_clock = [
             checks.commands(paths),
             checks.configuration_source(named, places, answered),

@@ -158,6 +158,15 @@ def in_effect(aim: Mapping[str, Any], record: JobRecord) -> Answer:
     return _opposite(record.requeue)
 
 
+def as_before(aim: Mapping[str, Any], record: JobRecord) -> bool:
+    """Whether a job that does not show what was aimed at shows what it did before.
+
+    A begin time that is neither tells of a change that somebody has replaced or undone since, and
+    that may have been ours. What the other actions aim at has no third value.
+    """
+    return "begin_time_before" not in aim or bool(record.eligible_time == aim["begin_time_before"])
+
+
 def _answer(value: bool) -> Answer:
     return Answer.YES if value else Answer.NO
 
@@ -353,7 +362,7 @@ class Hold(Action):
 
     def aim(self, before: JobRecord) -> Dict[str, Any]:
         """The instance is in place."""
-        return {"hold": self.instance}
+        return {"hold": self.instance, "begin_time_before": before.eligible_time}
 
     def view(self, record: JobRecord) -> Dict[str, Any]:
         """Instance and begin time."""
@@ -417,7 +426,7 @@ class Release(Action):
 
     def aim(self, before: JobRecord) -> Dict[str, Any]:
         """The instance is not in place any more."""
-        return {"not_hold": self.instance}
+        return {"not_hold": self.instance, "begin_time_before": before.eligible_time}
 
     def view(self, record: JobRecord) -> Dict[str, Any]:
         """Instance and begin time."""
@@ -456,7 +465,7 @@ class Open(Action):
 
     def aim(self, before: JobRecord) -> Dict[str, Any]:
         """The gate is open."""
-        return {"gate_open": True}
+        return {"gate_open": True, "begin_time_before": before.eligible_time}
 
     def view(self, record: JobRecord) -> Dict[str, Any]:
         """Whether the gate is closed."""

@@ -28,10 +28,14 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes impo
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import (
     Action,
     Plan,
+    as_before,
     in_effect,
 )
 
 JobResult = Dict[str, Any]
+
+#: The reason of an unknown outcome of which nothing can land any more.
+TAKEN_AND_GONE = "no error was reported, and it is not in effect: it was changed since, or not done"
 
 #: The state of an array's task that left no trace.
 NOT_SHOWN = "not shown"
@@ -108,6 +112,7 @@ def judged(action: Action, plan: Plan, known: Known, seen: Seen) -> JobResult:
     made = result(plan.job_id, outcome, reason, failure, known.message)
     bit = Answer.NO if known.bit_left is Answer.YES and verdict.bit_off() else known.bit_left
     made["changed"] = outcome is Outcome.APPLIED or bit is Answer.YES
+    made["settled"] = outcome is not Outcome.UNKNOWN or reason == TAKEN_AND_GONE
     made["before"] = view(action, plan.before)
     made["after"] = seen.view(action)
     made["calls"] = [{"call": call, "status": status} for call, status in known.calls]
@@ -210,8 +215,7 @@ class _Verdict:
         if self.action.believes_answer:
             if effect is Answer.UNKNOWN:
                 return Outcome.APPLIED, self.plan.reason, none
-            reason = "slurmctld took the change, and it is not in effect: it was changed since"
-            return Outcome.NOT_APPLIED, reason, none
+            return Outcome.UNKNOWN, TAKEN_AND_GONE, none
         if effect is Answer.NO or (self.action.ends and self.seen.gone):
             reason = "slurmctld reported no error, and did nothing"
             return self._over() or (Outcome.NOT_APPLIED, reason, none)
@@ -267,7 +271,7 @@ def settle(
         bit = record.requeue if record is not None else Answer.UNKNOWN
         settled["requeue_bit_left"] = (Answer.NO if seen.gone else bit).value
     if settled["outcome"] == Outcome.UNKNOWN.value:
-        settled.update(_settled(seen.shows(aim), seen, over))
+        settled.update(_settled(aim, seen, over))
         alone = _ended_alone(record) if "ending" in aim else ""
         if alone:
             settled.update(outcome=Outcome.UNCHANGED.value, reason=alone)
@@ -281,8 +285,9 @@ def settle(
     return settled
 
 
-def _settled(effect: Answer, seen: Seen, over: bool) -> Dict[str, Any]:
+def _settled(aim: Mapping[str, Any], seen: Seen, over: bool) -> Dict[str, Any]:
     """What one more read makes of an unknown outcome; nothing when it leaves it open."""
+    effect = seen.shows(aim)
     if effect is Answer.YES:
         return {
             "outcome": Outcome.APPLIED.value,
@@ -292,10 +297,12 @@ def _settled(effect: Answer, seen: Seen, over: bool) -> Dict[str, Any]:
         }
     if not over or (seen.record is None and not seen.gone):
         return {}
-    if effect is Answer.NO:
-        reason = "nothing can land any more, and it is not in effect"
+    if effect is Answer.NO and seen.record is not None and as_before(aim, seen.record):
+        reason = "nothing can land any more, and the job is as it was before"
         return {"outcome": Outcome.NOT_APPLIED.value, "settled": True, "reason": reason}
     what = "shows no such job any more" if seen.gone else "does not show whether it took effect"
+    if effect is Answer.NO:
+        what = "shows neither the change nor the job as it was before: it was changed since"
     return {"settled": True, "reason": "nothing can land any more, and slurmctld %s" % what}
 
 

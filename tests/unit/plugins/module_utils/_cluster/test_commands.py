@@ -234,6 +234,25 @@ def test_the_command_that_runs_can_be_ended_from_outside(tmp_path: Path) -> None
     assert made.run("true").status == 0
 
 
+def test_a_command_beside_others_is_waited_for_when_it_is_asked_for() -> None:
+    made = Commands(30)
+    with made.beside("/bin/sh", "-c", "sleep 0.2; echo late; exit 3") as reply:
+        assert made.run("echo", "first").out == "first\n"
+        assert (reply().out, reply().status) == ("late\n", 3)
+    with made.beside("no-such-program-anywhere") as reply:
+        assert (reply().status, reply().not_started) == (127, True)
+    with Commands(0.3).beside("sleep", "60") as reply:
+        assert reply().timed_out
+
+
+def test_a_command_beside_others_that_is_not_asked_for_is_ended(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    with Commands(30).beside("/bin/sh", "-c", f"sleep 60 & echo $! > {note}; wait"):
+        while not (note.exists() and note.read_text()):
+            time.sleep(0.02)
+    assert ended(int(note.read_text()))
+
+
 class Stop(BaseException):
     """What a signal handler raises here."""
 

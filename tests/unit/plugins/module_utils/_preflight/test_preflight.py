@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,10 @@ class FakeCommands(Commands):
         if program in self.missing:
             return Reply((program, *arguments), 127, b"", b"No such file", not_started=True)
         return self.slurm(program, *arguments, text_in=text_in, time_limit=time_limit)
+
+    @contextmanager
+    def beside(self, program: str, *arguments: str) -> Iterator[Callable[[], Reply]]:
+        yield lambda: self.run(program, *arguments)
 
 
 @dataclass

@@ -96,9 +96,10 @@ class Slurm:
     user: str = "user1"
     #: By the number of scontrol's call, from 0.
     faults: dict[int, Call] = field(default_factory=dict)
-    #: Done right before a script, and right before each call of scontrol, by number.
+    #: Done right before a script, and right before and after each call of scontrol, by number.
     before_script: Callable[[], None] = lambda: None
     before_call: dict[int, Callable[[], None]] = field(default_factory=dict)
+    after_call: dict[int, Callable[[], None]] = field(default_factory=dict)
     #: From and until when squeue is not answered.
     silent: tuple[float, float] = (0.0, 0.0)
     complaint: str = ""
@@ -187,6 +188,7 @@ class Slurm:
             if fault.lands is not False:
                 when = self.clock.now + fault.lands
                 self._due.append((when, lambda: self._done(arguments) and None))
+        self.after_call.get(number, lambda: None)()
         status = status if fault.status is None else fault.status
         return status, stderr if fault.stderr is None else fault.stderr
 

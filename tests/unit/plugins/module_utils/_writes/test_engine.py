@@ -28,6 +28,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import 
     Restore,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.results import (
+    TAKEN_AND_GONE,
     difference,
     failed,
 )
@@ -296,6 +297,35 @@ def test_a_call_that_never_lands(slurm: Slurm, host: Host, deed: str) -> None:
     assert len(slurm.calls) == 1
 
 
+#: What the job shows when somebody else has changed it since.
+SINCE: dict[str, tuple[str, dict[str, str]]] = {
+    "held under more": ("hold", {"EligibleTime": str(BASE + 9)}),
+    "the hold is lifted": ("hold", {"EligibleTime": str(NOW + 5)}),
+    "opened, and the gate closed again": ("open", {"EligibleTime": str(NOW + 5), **GATED}),
+}
+
+
+@pytest.mark.parametrize("lands", [True, False])
+@pytest.mark.parametrize("answer", ["no error", "none"])
+@pytest.mark.parametrize("since", SINCE)
+def test_what_was_changed_since_is_not_told_from_what_never_landed(
+    slurm: Slurm, host: Host, since: str, answer: str, lands: bool
+) -> None:
+    """Both leave the job so: neither applied nor not_applied would be right for both."""
+    deed, shows = SINCE[since]
+    action, before, _after = DEEDS[deed]
+    slurm.add("5", **before)
+    slurm.faults[0] = Call(0, "", lands) if answer == "no error" else Call(124, "", lands)
+    slurm.after_call[0] = lambda: slurm.job("5").update(shows) or None
+    report = host.task(action, "5", ttl=20)
+    made = report.results["5"]
+    assert (made["outcome"], made["changed"], made["settled"]) == ("unknown", False, True)
+    assert made["may_land_until"] is None
+    assert "changed since" in made["reason"]
+    waited = slurm.clock.now > NOW + 20 + CALL_BOUND
+    assert waited is (answer == "none")
+
+
 def test_without_settling(slurm: Slurm, host: Host) -> None:
     slurm.add("5")
     slurm.faults[0] = Call(124, "", 30.0)
@@ -412,7 +442,10 @@ def test_no_error_and_nothing_done(slurm: Slurm, host: Host) -> None:
     slurm.add("5")
     slurm.faults[0] = Call(0, "", False)
     report = host.task(hold(), "5")
-    assert outcomes(report) == {"5": "not_applied"}
+    made = report.results["5"]
+    assert (made["outcome"], made["settled"], made["may_land_until"]) == ("unknown", True, None)
+    assert made["reason"] == TAKEN_AND_GONE
+    assert outcomes(host.task(hold(), "5")) == {"5": "applied"}  # nothing has to be waited for
 
 
 # Refusals
