@@ -98,6 +98,8 @@ extends_documentation_fragment:
   - hpcops.slurm._attributes
   - hpcops.slurm._attributes.actiongroup_slurm
   - hpcops.slurm._slurm
+  - hpcops.slurm._slurm.rounds
+  - hpcops.slurm._answers
   - hpcops.slurm._write
 notes:
   - A job is known again for 30 days after it ended, or after it was submitted from this host.

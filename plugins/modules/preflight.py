@@ -71,14 +71,11 @@ options:
     type: list
     elements: str
     default: [Resubmit, Escalate, Restart, Requeue, Hold]
-  _round:
-    description: What the action plugin tells the module from round to round. Not for use in a task.
-    type: dict
-    default: {}
 extends_documentation_fragment:
   - hpcops.slurm._attributes
   - hpcops.slurm._attributes.actiongroup_slurm
   - hpcops.slurm._slurm
+  - hpcops.slurm._slurm.rounds
 attributes:
   action:
     support: full
