@@ -337,19 +337,23 @@ def test_nothing_is_sent_without_an_answer(trixie: Jobs) -> None:
 
 
 def test_answers_that_are_not_believed(trixie: Jobs) -> None:
-    """user1 asks for user2's job, and scontrol's refusal is wrapped up or kept back."""
+    """user1 asks for user2's job, and Slurm's refusal is wrapped up or kept back."""
     job = trixie.one("--hold", user="user2")
     before = trixie.look(job)
     hold: dict[str, Any] = {"jobs": [job], "instance": 7}
-    plain, noisy, kept_back, seen = play(
+    plain, noisy, kept_back, no_cancel, seen = play(
         trixie.cluster,
         write("job_hold", "user1", **hold),
         write("job_hold", "user1", settle=False, environment=fault("talk"), **hold),
         write("job_release", check=True, **hold),
+        write("job_cancel", "user1", jobs=[job], settle=False,
+              environment=fault("lie", "scancel *")),
         look(job),
-    )
+    )  # fmt: skip
     assert outcomes(plain) == {job: "rejected"}
     assert outcomes(noisy) == {job: "unknown"}
+    assert outcomes(no_cancel) == {job: "unknown"}
+    assert no_cancel["results"][0]["calls"] == [{"call": "cancel", "status": 0}]
     assert rows(seen) == before
     assert kept_back["failed"] is False
     [silent] = play(
