@@ -54,12 +54,20 @@ SETTINGS = (
 )
 
 
+#: An account and a QOS that are nobody's default.
+NIGHT = """
+for kind in account qos; do sacctmgr -i add $kind night; done
+sacctmgr -i add user user1 account=night qos=normal,night defaultqos=normal
+"""
+
+
 @pytest.fixture(scope="module")
 def own() -> Iterator[Cluster]:
     """A cluster that tests may break, where user1 has a directory for output."""
     with own_clusters([("answers", "trixie-munge")], *SETTINGS) as clusters:
         cluster = clusters["answers"]
         assert cluster.sh(["mkdir", "-p", OUT], user=ME).status == 0
+        assert cluster.sh(["sh", "-c", NIGHT]).status == 0
         yield cluster
 
 
@@ -151,7 +159,10 @@ def life(tag: str) -> dict[str, Task]:
         "falls": {**submit(f"{tag}-falls", script=FALLS, partition="far"), "register": "falls"},
         "deaf": {**submit(f"{tag}-deaf", script=DEAF, partition="small"), "register": "deaf"},
         "gated": {
-            **submit(f"{tag}-gated", script=FALLS, partition="small", gate=True),
+            **submit(
+                f"{tag}-gated", script=FALLS, partition="small", account="night", qos="night",
+                gate=True,
+            ),
             "register": "gated",
         },
         "runs": shell(
@@ -167,7 +178,10 @@ def life(tag: str) -> dict[str, Task]:
         "release": write("job_release", ME, jobs=[gated], instance=3),
         "free": look(gated),
         "open": write("job_open", ME, jobs=[gated]),
-        "gated runs": shell(f"until test -s {OUT}/{gated}.0.out; do sleep 0.2; done"),
+        "gated runs": shell(
+            f"until test -s {OUT}/{gated}.0.out; do sleep 0.2; done;"
+            f" squeue -h -j {deaf},{gated} -o '%P %a %q' | sort"
+        ),
         "requeue": write("job_requeue", ME, jobs=[gated], restarts=0),
         "requeued": look(gated),
         "ceased": read("job_ceased_info", jobs=[falls], cessation_command=asked),
@@ -282,6 +296,11 @@ def test_capabilities(story: Mapping[str, Result]) -> None:
     assert reasons["PreTerminationSignal"] == (
         f"SIGTERM, then SIGKILL after KillWait {KILL_WAIT} sec"
     )
+
+
+def test_where_a_job_is_sent(story: Mapping[str, Result]) -> None:
+    """Partition, account and QOS as they were given, or the user's own."""
+    assert story["gated runs"]["stdout_lines"] == ["small night night", "small science normal"]
 
 
 def test_interfaces(story: Mapping[str, Result]) -> None:

@@ -264,13 +264,14 @@ def test_rules(story: Story) -> None:
     """In the order in which they were asked for."""
     ended = "a job that has ended cannot be restarted or requeued under --no-requeue"
     found = story["become"].facts["rules"]
-    assert [(one["action"], one["support"], one["reason"]) for one in found] == [
-        ("Paint", "unknown", "action Paint"),
-        ("Hold", *expected_hold(story.config())),
-        ("Requeue", "no", ended),
-        ("Restart", "no", ended),
-        ("Escalate", "yes", ""),
-        ("Resubmit", "yes", ""),
+    columns = ("action", "support", "reason", "modules")
+    assert [tuple(one[name] for name in columns) for one in found] == [
+        ("Paint", "unknown", "action Paint", []),
+        ("Hold", *expected_hold(story.config()), ["job_hold", "job_release"]),
+        ("Requeue", "no", ended, []),
+        ("Restart", "no", ended, []),
+        ("Escalate", "yes", "", ["job_submit"]),
+        ("Resubmit", "yes", "", ["job_submit"]),
     ]
     usual = [one["action"] for one in story["probe"].facts["rules"]]
     assert usual == ["Resubmit", "Escalate", "Restart", "Requeue", "Hold"]
