@@ -229,14 +229,15 @@ def id_of(story: Mapping[str, Result], name: str) -> str:
 
 def never_came_back(story: Mapping[str, Result]) -> bool:
     """A job of ours whose node fell ended for good, while another one came back by itself."""
-    ours, other = story["falls down"]["stdout_lines"][:2]
+    ours, other = map(str, story["falls down"]["stdout_lines"][:2])
     assert other == "PENDING|1|"
     return ours == "NODE_FAIL|0|"
 
 
 def not_restarted(story: Mapping[str, Result]) -> bool:
     """Slurm does not start it again when it is asked to."""
-    return "Requested operation is presently disabled" in story["falls down"]["stdout_lines"][2]
+    answer: str = story["falls down"]["stdout_lines"][2]
+    return "Requested operation is presently disabled" in answer
 
 
 def held(story: Mapping[str, Result], when: str) -> bool:

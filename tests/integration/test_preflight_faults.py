@@ -536,7 +536,7 @@ def written_to_later(faults: Faults, seconds: int) -> Iterator[None]:
     """The database takes no writes meanwhile, at most for so long; sacct reads on."""
     hold = f"FLUSH TABLES WITH READ LOCK; SELECT SLEEP({seconds})"
     process = subprocess.Popen(
-        [*(SANDBOX, "exec", faults.cluster.name, "--", *MARIADB.split(), "--execute"), hold],
+        [str(SANDBOX), "exec", faults.cluster.name, "--", *MARIADB.split(), "--execute", hold],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
