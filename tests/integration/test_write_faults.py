@@ -352,7 +352,7 @@ def test_answers_that_are_not_believed(trixie: Jobs) -> None:
     )  # fmt: skip
     assert outcomes(plain) == {job: "rejected"}
     assert outcomes(noisy) == {job: "unknown"}
-    assert outcomes(no_cancel) == {job: "unknown"}
+    assert outcomes(no_cancel) == {job: "not_applied"}
     assert no_cancel["results"][0]["calls"] == [{"call": "cancel", "status": 0}]
     assert rows(seen) == before
     assert kept_back["failed"] is False
