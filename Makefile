@@ -18,7 +18,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint unit sanity galaxy docs integration bench molecule clean clean-sandbox
+.PHONY: help setup demo test lint unit sanity galaxy docs integration faults bench molecule clean clean-sandbox
 
 help:
 	@echo 'make demo         audit a real Slurm cluster in a container and show the report'
@@ -30,6 +30,8 @@ help:
 	@echo 'make docs         antsibull-docs on plugins, roles and guides'
 	@echo 'make galaxy       build the archive and import it as Ansible Galaxy does'
 	@echo 'make integration  tests against real Slurm'
+	@echo 'make faults       writes on real Slurm while things go wrong, each claim checked against'
+	@echo '                  slurmctld'"'"'s own log (OPERATIONS=200 SEED=... WITHOUT=guard)'
 	@echo 'make bench        what a preflight, a write and a read of many jobs cost, beside raw commands'
 	@echo 'make molecule     the molecule scenarios against real Slurm'
 	@echo 'make setup        only the virtual environments and the collection link'
@@ -72,6 +74,11 @@ galaxy: .venv-nox/ready
 # Most of a test is waiting for Slurm: those on different clusters run at the same time.
 integration: .venv/ready $(COLLECTION)
 	@.venv/bin/pytest tests/integration -n 4 --dist loadscope --no-loadscope-reorder
+
+OPERATIONS ?= 200
+faults: .venv/ready $(COLLECTION)
+	@PYTHONPATH=.collections .venv/bin/python -m ansible_collections.hpcops.slurm.tests.faults.campaign \
+	  --operations $(OPERATIONS) $(if $(SEED),--seed $(SEED)) $(if $(WITHOUT),--without $(WITHOUT))
 
 bench: .venv/ready $(COLLECTION)
 	@.venv/bin/python tests/benchmarks/bench.py $(BENCH)

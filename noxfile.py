@@ -82,12 +82,17 @@ def put_first_on_path(pythons: dict[str, Path]) -> None:
     The names are small scripts rather than links, so that environments made through them remember
     the interpreter itself.
     """
-    shutil.rmtree(PYTHONS, ignore_errors=True)
-    PYTHONS.mkdir(parents=True)
+    PYTHONS.mkdir(parents=True, exist_ok=True)
     for version, python in pythons.items():
         name = PYTHONS / f"python{version}"
-        name.write_text(f'#!/bin/sh\nexec {shlex.quote(str(python))} "$@"\n')
-        name.chmod(0o755)
+        text = f'#!/bin/sh\nexec {shlex.quote(str(python))} "$@"\n'
+        # Another nox may be running through it: it is not touched without need.
+        if not name.exists() or name.read_text() != text:
+            name.write_text(text)
+            name.chmod(0o755)
+    for name in PYTHONS.iterdir():
+        if name.name.removeprefix("python") not in pythons:
+            name.unlink()
     # A folder with names that do not run is left out: ansible-test would fail on those.
     others = [
         entry
@@ -213,7 +218,7 @@ def code(session: nox.Session) -> None:
     session.run("ruff", "format", "--check")
     mypy = ["mypy", "--config-file", str(ROOT / "pyproject.toml")]
     with session.chdir(collections):
-        places = ["plugins", "tests/unit", "tests/integration", "tests/benchmarks"]
+        places = ["plugins", "tests/unit", "tests/integration", "tests/faults", "tests/benchmarks"]
         session.run(*mypy, *(str(COLLECTION / place) for place in places))
     session.run(*mypy, "noxfile.py", "tests/sanity/get_pip.py")
     # The sandbox is a program of its own, with plain imports between its files.

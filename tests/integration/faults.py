@@ -10,7 +10,7 @@ what DO says, and then runs the real program. What undoes it goes on when the wr
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import SANDBOX, Cluster
@@ -109,16 +109,23 @@ def install(cluster: Cluster) -> None:
 
 
 @contextmanager
-def own_clusters(wanted: Sequence[tuple[str, str]], *settings: str) -> Iterator[dict[str, Cluster]]:
+def own_clusters(
+    wanted: Sequence[tuple[str, str]],
+    *settings: str,
+    clock_offsets: Mapping[str, int] | None = None,
+) -> Iterator[dict[str, Cluster]]:
     """Clusters that tests may break, by name: (name, variant) each.
 
-    They start at the same time. One that ran before stays, any other is taken down in the end.
+    ``clock_offsets``: seconds that slurmctld's clock is ahead, by name. They start at the same
+    time. One that ran before stays, any other is taken down in the end.
     """
     before = {name for name, _variant in wanted if Cluster(name).runs}
+    ahead = clock_offsets or {}
     options = [word for setting in settings for word in ("--set", setting)]
     starts = [
         subprocess.Popen(
-            [str(SANDBOX), "up", variant, "--name", name, *options],
+            [str(SANDBOX), "up", variant, "--name", name, *options]
+            + (["--clock-offset", str(ahead[name])] if name in ahead else []),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -21,6 +21,8 @@ from typing import Any
 from ansible_collections.hpcops.slurm.tests.integration.conftest import SANDBOX
 
 ROOT = SANDBOX.parents[2]
+#: Where plays find the collection: this checkout, or a copy that was broken on purpose.
+COLLECTIONS = Path(os.environ.get("COLLECTIONS_UNDER_TEST") or ROOT / ".collections")
 CALLBACKS = Path(__file__).with_name("callbacks")
 #: Seconds that one run may take: the longest wait of Slurm's clients, and room.
 LONGEST = 180.0
@@ -30,11 +32,12 @@ Task = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Result:
-    """One task's result on one host."""
+    """One task's result on one host; ``when`` it came, in epoch seconds."""
 
     task: str
     host: str
     status: str
+    when: float
     result: Mapping[str, Any]
 
     @property
@@ -95,9 +98,7 @@ class Run:
         path = self.folder / "results"
         if not self.read and path.exists():
             lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-            found = [
-                Result(one["task"], one["host"], one["status"], one["result"]) for one in lines
-            ]
+            found = [Result(**one) for one in lines]
             if self.process.poll() is None:
                 return found
             self.read = found
@@ -138,7 +139,7 @@ def start(
     environment = {
         **os.environ,
         "ANSIBLE_CONFIG": str(folder / "ansible.cfg"),
-        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+        "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
         "ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS),
         "ANSIBLE_CALLBACKS_ENABLED": "task_results",
         "ANSIBLE_INJECT_FACT_VARS": "false",

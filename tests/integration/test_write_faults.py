@@ -361,7 +361,7 @@ def test_answers_that_are_not_believed(trixie: Jobs) -> None:
         write("job_hold", "user1", jobs=[trixie.one("--hold", user="user2")], instance=7,
               environment=fault("lie")),
     )  # fmt: skip
-    assert set(outcomes(silent).values()) == {"not_applied"}
+    assert set(outcomes(silent).values()) == {"unknown"}
 
 
 #: scontrol that ends a hold's call with a status of its own, and has not asked slurmctld.

@@ -53,7 +53,7 @@ class History:
         held = self._holds.get(record.id_text)
         requeued = self._requeues.get(record.id_text)
         return Memory(
-            begin=held.begin if held is not None and _same_job(held, record) else 0,
+            begin=held.begin if held is not None and _same_job(held, record) else None,
             bit_set=record.id_text in self._bits,
             requeued=None if requeued is None else requeued.restarts,
         )

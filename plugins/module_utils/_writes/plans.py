@@ -75,12 +75,13 @@ class Plan:
 class Memory:
     """What is known of one job beside its record.
 
-    From the journal: its own begin time before a hold, whether a requeue of ours may have left its
-    bit set, and the restart count of the last execution that a requeue of ours was to end.
-    ``whole``: of a component's job, every component that has not ended is among the task's jobs.
+    From the journal: its own begin time before a hold of ours (None: no hold of it is known),
+    whether a requeue of ours may have left its bit set, and the restart count of the last execution
+    that a requeue of ours was to end. ``whole``: of a component's job, every component that has not
+    ended is among the task's jobs.
     """
 
-    begin: int = 0
+    begin: Optional[int] = None
     bit_set: bool = False
     requeued: Optional[int] = None
     whole: bool = False
@@ -181,6 +182,13 @@ _RAN = (Base.COMPLETED, Base.FAILED, Base.TIMEOUT, Base.OUT_OF_MEMORY, Base.PREE
 
 def _may_not_have_run(record: JobRecord) -> bool:
     return record.state.coarse is Coarse.ENDED and record.state.base not in _RAN
+
+
+def _begin_unknown(memory: Memory) -> str:
+    """Said where a hold is replaced or lifted that was not placed by this user on this host."""
+    if memory.begin is not None:
+        return ""
+    return "; if the job had a begin time of its own, it is not known here"
 
 
 def _ended(job_id: str, record: JobRecord) -> Optional[Plan]:
@@ -352,9 +360,12 @@ class Hold(Action):
             outcome = Outcome.UNCHANGED if same else Outcome.STALE
             reason = "instance %d %s in place" % (placed, "was already" if same else "is")
             return Plan(job_id, record, outcome, reason)
-        own = record.eligible_time
-        begin = memory.begin if placed is not None else own if isinstance(own, int) else 0
-        return Plan(job_id, record, None, "instance %d placed" % self.instance, begin=begin)
+        reason = "instance %d placed" % self.instance
+        own: Any = record.eligible_time
+        if placed is not None:
+            own = memory.begin
+            reason += _begin_unknown(memory)
+        return Plan(job_id, record, None, reason, begin=own if isinstance(own, int) else 0)
 
     def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Script]:
         """One list call a batch."""
@@ -407,8 +418,8 @@ class Release(Action):
         if placed != self.instance:
             reason = "instance %d is in place, not %d" % (placed, self.instance)
             return Plan(job_id, record, Outcome.STALE, reason)
-        begin = memory.begin if memory.begin > self.now else 0
-        reason = "instance %d lifted" % self.instance
+        begin = memory.begin if memory.begin is not None and memory.begin > self.now else 0
+        reason = "instance %d lifted" % self.instance + _begin_unknown(memory)
         if begin:
             reason += ", the job's own begin time put back"
         return Plan(job_id, record, None, reason, begin=begin)

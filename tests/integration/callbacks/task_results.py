@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from typing import Any
 
 from ansible.plugins.callback import CallbackBase
@@ -33,7 +34,13 @@ class CallbackModule(CallbackBase):  # type: ignore[misc, unused-ignore]
         values = getattr(result, "result", None) or result._result
         task = getattr(result, "task", None) or result._task
         host = getattr(result, "host", None) or result._host
-        line = {"task": task.name, "host": host.name, "status": status, "result": dict(values)}
+        line = {
+            "task": task.name,
+            "host": host.name,
+            "status": status,
+            "when": time.time(),
+            "result": dict(values),
+        }
         with open(os.environ["TASK_RESULTS"], "a", encoding="utf-8") as stream:
             stream.write(json.dumps(line, default=str) + "\n")
 

@@ -155,6 +155,18 @@ def test_begin_time_behind_a_hold() -> None:
     assert over.begin == 0
 
 
+def test_a_hold_of_somebody_elses_may_hide_a_begin_time() -> None:
+    """Its journal is another one: what can't be put back is said."""
+    for action in (HOLD, RELEASE):
+        there = HOLD_BASE + (6 if action is HOLD else 7)
+        unknown = planned(action, EligibleTime=there)
+        assert "begin time of its own, it is not known here" in unknown.reason
+        for known in (0, NOW + 3600):
+            reason = planned(action, Memory(begin=known), EligibleTime=there).reason
+            assert "not known" not in reason
+    assert "not known" not in planned(HOLD).reason
+
+
 def test_gate() -> None:
     held: dict[str, Any] = {"PriorityLong": 0, "Reason": "JobHeldUser"}
     assert planned(Open(), **held).outcome is None
