@@ -367,6 +367,11 @@ sed -i '0,/return slurm.SUCCESS/s//slurm.log_user("not on fridays") return slurm
 sleep 1.1
 """
 ALLOW = f"cp --preserve=mode {LUA}.kept {LUA}; sleep 1.1"
+#: Holds are refused, and nothing else.
+MEDDLE = (
+    "sed -i '/slurm_job_modify/,$ s/return slurm.SUCCESS/if job_desc.begin_time > 4100000000 and"
+    f" job_desc.begin_time < 4200000000 then return slurm.ERROR end &/' {LUA}; sleep 1.1"
+)
 #: slurmctld's clock is a minute ahead of this host's.
 AHEAD = (
     "slurm-service stop slurmctld; cd /; env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin"
@@ -409,6 +414,16 @@ def faults(tag: str, gone: str) -> dict[str, Task]:
         "cause": read("job_info", jobs=["{{ waits.job_id }}"]),
         "room": shell(f"rm {FULL}/filler", ME),
         "not full": submit(full, output_dir=FULL),
+        "meddling": shell(MEDDLE),
+        "no holds": preflight(ME, probe="always"),
+        "runs": {**submit(f"{tag}-runs", script=FALLS), "register": "runs"},
+        "running": shell(
+            f"until squeue -h -t R -n {tag}-runs | grep -q .; do sleep 0.2; done; {ALLOW}"
+        ),
+        "no hold": write("job_hold", ME, jobs=["{{ runs.job_id }}"], instance=7),
+        "requeue": write("job_requeue", ME, jobs=["{{ runs.job_id }}"], restarts=0),
+        "requeued": look("{{ runs.job_id }}"),
+        "cancel": write("job_cancel", ME, jobs=["{{ runs.job_id }}"]),
         "forgets": shell(f'until test -z "$(squeue -h -t all -n {ahead})"; do sleep 0.5; done'),
         "forgotten": shell(f"rm -rf {place(ME)['state_dir']}", ME),
         "ahead in accounting": submit(ahead),
@@ -462,6 +477,22 @@ def test_a_full_disk(met: Mapping[str, Result]) -> None:
     assert (wrote["state"], met["wrote in the queue"]["stdout"]) == ("FAILED", "FAILED")
     assert (job["cause"], job["exit_code"]) == ("failed", {"status": 28, "signal": 0})
     told(met["not full"], changed=True)
+
+
+def test_where_holds_do_not_work(met: Mapping[str, Result]) -> None:
+    """Hold and Holder are no; what does not need them is as it was."""
+    found = answers(met, "no holds")
+    [hold] = (one for one in found["capabilities"] if one["name"] == "Hold")
+    assert (hold["support"], hold["reason"][:29]) == ("no", "placing hold 1 on the probe: ")
+    offered = {one["name"]: one["offered"] for one in found["interfaces"]}
+    assert (offered["Holder"], offered["Requeuer"]) == ("no", "yes")
+    job = id_of(met, "runs")
+    told(met["no hold"], changed=False, failed=True)
+    assert said(met["no hold"], "unsupported")
+    assert hold["reason"] in met["no hold"]["msg"]
+    told(met["requeue"], changed=True)
+    assert column(met["requeued"], "RestartCnt") == {job: "1"}
+    told(met["cancel"], changed=True)
 
 
 def test_accounting_is_away(met: Mapping[str, Result]) -> None:
