@@ -338,8 +338,8 @@ class Hold(Action):
 
     instance: int
     now: float
-    name = "hold"
     needs = Needs.HOLD
+    name = "hold"
 
     def __post_init__(self) -> None:
         """Raises ValueError when the instance is out of range."""
@@ -401,8 +401,8 @@ class Release(Action):
 
     instance: int
     now: float
-    name = "release"
     needs = Needs.HOLD
+    name = "release"
 
     def __post_init__(self) -> None:
         """Raises ValueError when the instance is out of range."""
