@@ -18,7 +18,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint unit sanity galaxy docs integration faults bench molecule clean clean-sandbox
+.PHONY: help setup demo test lint unit sanity galaxy docs integration faults bench growth molecule clean clean-sandbox
 
 help:
 	@echo 'make demo         audit a real Slurm cluster in a container and show the report'
@@ -33,6 +33,7 @@ help:
 	@echo 'make faults       writes on real Slurm while things go wrong, each claim checked against'
 	@echo '                  slurmctld'"'"'s own log (OPERATIONS=200 SEED=... WITHOUT=guard)'
 	@echo 'make bench        what a preflight, a write and a read of many jobs cost, beside raw commands'
+	@echo 'make growth       how cost grows with jobs and clusters; writes docs/benchmarks.md and its plot'
 	@echo 'make molecule     the molecule scenarios against real Slurm'
 	@echo 'make setup        only the virtual environments and the collection link'
 	@echo 'make clean-sandbox  stop all clusters of the sandbox;  make clean  remove what make made'
@@ -42,7 +43,8 @@ setup: .venv/ready .venv-nox/ready $(COLLECTION)
 # A stamp follows its requirements: what changes there is installed at the next make.
 .venv/ready: requirements/run.txt
 .venv-nox/ready: requirements/nox.txt
-.venv/ready .venv-nox/ready: tests/make-venv
+.venv-growth/ready: requirements/growth.txt
+.venv/ready .venv-nox/ready .venv-growth/ready: tests/make-venv
 	@tests/make-venv '$(PYTHON)' $(@D) $(filter requirements/%,$^)
 	@touch $@
 
@@ -84,6 +86,9 @@ bench: .venv/ready $(COLLECTION)
 	@.venv/bin/python tests/benchmarks/bench.py $(BENCH)
 	@.venv/bin/python tests/benchmarks/writes.py $(BENCH_WRITES)
 
+growth: .venv-growth/ready $(COLLECTION)
+	@.venv-growth/bin/python tests/benchmarks/growth.py $(GROWTH)
+
 molecule: .venv-nox/ready $(COLLECTION)
 	@$(NOX) -s molecule
 
@@ -92,5 +97,5 @@ clean-sandbox:
 
 clean:
 	@if [ -d tests/sandbox/.state ]; then $(MAKE) --no-print-directory clean-sandbox; fi
-	@rm -rf .ansible .cache .collections .mypy_cache .nox .pytest_cache .ruff_cache .venv .venv-nox build
+	@rm -rf .ansible .cache .collections .mypy_cache .nox .pytest_cache .ruff_cache .venv .venv-nox .venv-growth build
 	@find . -name __pycache__ -prune -exec rm -rf {} +
