@@ -28,3 +28,11 @@ notes:
   - Variables that change what Slurm's commands print or how they authenticate (E(SQUEUE_FORMAT), E(SLURM_CLUSTERS), E(SLURM_JWT), and so
     on) are kept away from them.
 """
+
+    ROUNDS = r"""
+options:
+  _round:
+    description: What the action plugin tells the module from round to round. Not for use in a task.
+    type: dict
+    default: {}
+"""

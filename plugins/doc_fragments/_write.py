@@ -28,28 +28,12 @@ options:
       - With V(false) such a job is V(unknown) at once, with RV(results[].may_land_until).
     type: bool
     default: true
-  preflight:
-    description:
-      - The fact C(ansible_facts['slurm_preflight']) of M(hpcops.slurm.preflight), run as this user on this host.
-      - Without it, the answers that the preflight has cached on the host are used.
-    type: dict
-  probe_max_age:
-    description: Seconds for which the preflight's answers are valid.
-    type: int
-    default: 86400
-  cache_path:
-    description: File that keeps the preflight's answers, as for M(hpcops.slurm.preflight).
-    type: path
   state_dir:
     description:
       - Directory of the journal, which tells later runs what this one was about to do.
       - By default C(/var/lib/hpcops.slurm) for root, and C(hpcops.slurm) in the state directory of any other user.
       - Nothing is sent when the journal can't be written.
     type: path
-  _round:
-    description: What the action plugin tells the module from round to round. Not for use in a task.
-    type: dict
-    default: {}
 attributes:
   action:
     support: full
@@ -73,6 +57,24 @@ notes:
     deadline passed before the call was started. V(not_run), the command could not be started, or was not, since the job changed right
     before. V(not_applied), nothing of it can land any more, and the job is as it was before. V(unsupported), the cluster can't do
     it. V(unknown), it is not in effect, and it may still land, or somebody has changed the job since."
+"""
+
+    INSTANCE = r"""
+options:
+  instance:
+    description: The number of the hold, between 1 and 999999999.
+    type: int
+    required: true
+"""
+
+    EXECUTION = r"""
+options:
+  restarts:
+    description: The restart count of the execution that is meant; 0 is a job's first.
+    type: int
+  started_before:
+    description: The execution that is meant began before this instant, in epoch seconds of slurmctld's clock.
+    type: int
 """
 
     JOBS = r"""

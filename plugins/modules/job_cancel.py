@@ -17,17 +17,11 @@ description:
   - A job that has ended or is about to is V(unchanged), so that a second run of the same task changes nothing.
   - V(applied) says that the job has ended or is ending after the call, not who did it. A job that was seen to have ended in another way
     than by being cancelled is V(unchanged).
-  - With O(restarts) or O(started_before) an execution is named, and a job of which a newer one is there is left alone.
+  - With O(restarts) or O(started_before) an execution is named, and a job of which a newer one is there is left alone, as is a pending job
+    with O(started_before). By default the execution that is there is meant.
   - Jobs are cancelled for good, also those with the requeue bit. A job with an exit code of the cluster's RequeueExit may still come back
     after it has ended by itself.
 options:
-  restarts:
-    description: The restart count of the execution that is meant; 0 is a job's first. By default it is the one that is there.
-    type: int
-  started_before:
-    description:
-      - The execution that is meant began before this instant, in epoch seconds of slurmctld's clock. A pending job is V(unchanged).
-    type: int
   wait:
     description:
       - Whether to wait until the jobs have ended, with their processes. The task fails when they have not within O(wait_limit), and says
@@ -43,8 +37,11 @@ extends_documentation_fragment:
   - hpcops.slurm._attributes
   - hpcops.slurm._attributes.actiongroup_slurm
   - hpcops.slurm._slurm
+  - hpcops.slurm._slurm.rounds
   - hpcops.slurm._jobs
+  - hpcops.slurm._answers
   - hpcops.slurm._write
+  - hpcops.slurm._write.execution
   - hpcops.slurm._write.jobs
 notes:
   - A component of a pending heterogeneous job can't be cancelled without the others, and neither can the first component of a running one.

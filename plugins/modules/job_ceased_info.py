@@ -43,7 +43,7 @@ extends_documentation_fragment:
   - hpcops.slurm._attributes.actiongroup_slurm
   - hpcops.slurm._attributes.info_module
   - hpcops.slurm._slurm
-  - hpcops.slurm._history
+  - hpcops.slurm._answers
 seealso:
   - module: hpcops.slurm.job_info
   - module: hpcops.slurm.preflight

@@ -17,18 +17,15 @@ description:
   - A lower instance in place is replaced. A higher one is left alone, and the outcome is V(stale).
   - A begin time that the job has of its own is kept in the journal, and put back by M(hpcops.slurm.job_release).
   - A job that is not pending is V(rejected).
-options:
-  instance:
-    description:
-      - The number of the hold, between 1 and 999999999.
-    type: int
-    required: true
 extends_documentation_fragment:
   - hpcops.slurm._attributes
   - hpcops.slurm._attributes.actiongroup_slurm
   - hpcops.slurm._slurm
+  - hpcops.slurm._slurm.rounds
   - hpcops.slurm._jobs
+  - hpcops.slurm._answers
   - hpcops.slurm._write
+  - hpcops.slurm._write.instance
   - hpcops.slurm._write.jobs
 seealso:
   - module: hpcops.slurm.preflight

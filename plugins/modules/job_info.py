@@ -38,7 +38,7 @@ extends_documentation_fragment:
   - hpcops.slurm._attributes.info_module
   - hpcops.slurm._slurm
   - hpcops.slurm._jobs
-  - hpcops.slurm._history
+  - hpcops.slurm._answers
 attributes:
   action:
     support: partial

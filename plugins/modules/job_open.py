@@ -20,7 +20,9 @@ extends_documentation_fragment:
   - hpcops.slurm._attributes
   - hpcops.slurm._attributes.actiongroup_slurm
   - hpcops.slurm._slurm
+  - hpcops.slurm._slurm.rounds
   - hpcops.slurm._jobs
+  - hpcops.slurm._answers
   - hpcops.slurm._write
   - hpcops.slurm._write.jobs
 seealso:

@@ -18,18 +18,15 @@ description:
   - The job's own begin time is put back if it still lies ahead. It is taken from the journal of M(hpcops.slurm.job_hold), so
     hold and release as the same user on the same host.
   - The gate that a job was submitted under stays as it is, see M(hpcops.slurm.job_open).
-options:
-  instance:
-    description:
-      - The number of the hold, between 1 and 999999999.
-    type: int
-    required: true
 extends_documentation_fragment:
   - hpcops.slurm._attributes
   - hpcops.slurm._attributes.actiongroup_slurm
   - hpcops.slurm._slurm
+  - hpcops.slurm._slurm.rounds
   - hpcops.slurm._jobs
+  - hpcops.slurm._answers
   - hpcops.slurm._write
+  - hpcops.slurm._write.instance
   - hpcops.slurm._write.jobs
 seealso:
   - module: hpcops.slurm.preflight

@@ -18,12 +18,6 @@ description:
   - Where the job's requeue bit is off, it is set, the job is requeued, and the bit is cleared again. Where it is on, it stays on.
   - V(applied) and V(unchanged) say that the execution is over and the job was requeued, not who did it.
 options:
-  restarts:
-    description: The restart count of the execution that is meant; 0 is a job's first.
-    type: int
-  started_before:
-    description: The execution that is meant began before this instant, in epoch seconds of slurmctld's clock.
-    type: int
   suspended:
     description: Whether to requeue suspended jobs too. They come back held by an operator.
     type: bool
@@ -32,8 +26,11 @@ extends_documentation_fragment:
   - hpcops.slurm._attributes
   - hpcops.slurm._attributes.actiongroup_slurm
   - hpcops.slurm._slurm
+  - hpcops.slurm._slurm.rounds
   - hpcops.slurm._jobs
+  - hpcops.slurm._answers
   - hpcops.slurm._write
+  - hpcops.slurm._write.execution
   - hpcops.slurm._write.jobs
 seealso:
   - module: hpcops.slurm.preflight

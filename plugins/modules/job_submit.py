@@ -43,7 +43,7 @@ options:
   output_dir:
     description:
       - Absolute path of the directory for the output. It has to exist on this host and on the nodes, and this user has to be able to write
-        there.
+        there. Nothing is submitted where it is missing or closed, or where its disk is full.
     type: str
     required: true
   name:
@@ -98,6 +98,8 @@ extends_documentation_fragment:
   - hpcops.slurm._attributes
   - hpcops.slurm._attributes.actiongroup_slurm
   - hpcops.slurm._slurm
+  - hpcops.slurm._slurm.rounds
+  - hpcops.slurm._answers
   - hpcops.slurm._write
 notes:
   - A job is known again for 30 days after it ended, or after it was submitted from this host.

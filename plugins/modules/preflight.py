@@ -71,14 +71,11 @@ options:
     type: list
     elements: str
     default: [Resubmit, Escalate, Restart, Requeue, Hold]
-  _round:
-    description: What the action plugin tells the module from round to round. Not for use in a task.
-    type: dict
-    default: {}
 extends_documentation_fragment:
   - hpcops.slurm._attributes
   - hpcops.slurm._attributes.actiongroup_slurm
   - hpcops.slurm._slurm
+  - hpcops.slurm._slurm.rounds
 attributes:
   action:
     support: full
@@ -172,17 +169,17 @@ ansible_facts:
           returned: always
           sample: [{name: Hold, support: "yes", source: probed, reason: ""}]
         rules:
-          description: Whether each recovery action of O(rules) can be carried out here.
+          description: Whether each recovery action of O(rules) can be carried out here, and the modules of this collection that carry it.
           type: list
           elements: dict
           returned: always
-          sample: [{action: Resubmit, support: "yes", source: declared, reason: ""}]
+          sample: [{action: Resubmit, support: "yes", source: declared, reason: "", modules: [job_submit]}]
         interfaces:
           description: The optional interfaces, whether each is offered on this cluster, and the modules of this collection that carry it.
           type: list
           elements: dict
           returned: always
-          sample: [{name: Holder, offered: "yes", modules: []}]
+          sample: [{name: Holder, offered: "yes", modules: [job_hold, job_release]}]
         checks:
           description: What was looked at, each with a verdict (V(pass), V(warn), V(fail), V(unknown)), the evidence, and a remedy.
           type: list

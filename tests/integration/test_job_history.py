@@ -9,6 +9,7 @@ node is lost for good: its slurmd is killed. The truth is what raw squeue and ra
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,6 +56,7 @@ s() { name=$1; shift; id=$(printf '#!/bin/sh\n%s\n' "$script" |
 script='true' s well -w n1
 script='exit 3' s badly -w n1
 script='kill -9 $$' s killed -w n1
+for name in boots memory sibling strange; do script='true' s $name -w n1; done
 script='sleep 600'
 s lives -w n1
 s mine -w n1
@@ -83,6 +85,15 @@ CAUSES: dict[str, tuple[str, str | None]] = {
     "victim": ("preempted", None),
     "full": ("no_capacity", None),
     "lost": ("node_lost", None),
+}
+#: Ends that a sandbox can't make: no node boots there, no cgroup limits memory, and there is no
+#: federation. Accounting is told of them in its own numbers (enum job_states and JOB_REVOKED in
+#: slurm/slurm.h), so that it is real sacct that says how they ended. The last is none at all.
+TOLD: dict[str, tuple[str, str, str]] = {
+    "boots": ("9", "BOOT_FAIL", "boot_failure"),
+    "memory": ("11", "OUT_OF_MEMORY", "out_of_memory"),
+    "sibling": ("4 | 1 << 19", "REVOKED", "revoked"),
+    "strange": ("77", "?", "unknown"),
 }
 EXITS = {
     "well": {"status": 0, "signal": 0},
@@ -198,7 +209,16 @@ def ended(site: Site) -> bool:
 
 def forgotten(site: Site) -> bool:
     """Whether squeue shows none of the jobs that have ended."""
-    return not set(site.causes) & set(site.states())
+    return not {*site.causes, *TOLD} & set(site.states())
+
+
+def tell_accounting(site: Site) -> None:
+    """Let accounting know the ends that only it is told of."""
+    table = site.cluster.name.replace("-", "") + "_job_table"
+    for name, (number, _word, _cause) in TOLD.items():
+        text = f"UPDATE {table} SET state = {number} WHERE id_job = {site.ids[name]}"
+        database = ["mariadb", "--defaults-file=/etc/mysql/sandbox.cnf", "slurm_acct_db"]
+        assert site.cluster.sh([*database, "--execute", text]).status == 0
 
 
 def early_tasks(site: Site) -> list[Task]:
@@ -235,6 +255,8 @@ def sites() -> Iterator[dict[str, Site]]:
         for name, site in found.items():
             site.early, site.middle = early[name], middle[name]
         wait_for(lambda: all(map(forgotten, found.values())), limit=180)
+        for site in found.values():
+            tell_accounting(site)
         ends = [site.before["lost"]["end_time"] for site in found.values()]
         time.sleep(max(0.0, max(ends) + LOSS_WINDOW + 2 - time.time()))
         tasks = {
@@ -281,6 +303,19 @@ def test_the_cause_is_the_same_before_and_after(site: Site) -> None:
     assert (before["lives"]["coarse_state"], before["lives"]["cause"]) == ("running", None)
     assert (site.early[2]["missing"], site.late[0]["missing"]) == ([NEVER], [NEVER])
     assert site.late[0]["reasons"][NEVER].startswith("neither slurmctld nor accounting")
+
+
+def test_ends_that_only_accounting_knows(site: Site) -> None:
+    """Never "failed", and a word that nobody knows is kept, and warned about."""
+    after = site.named(site.late[0])
+    raw = {line.split("|")[0]: line.split("|")[1] for line in site.late[1]["stdout_lines"]}
+    for name, (_number, word, cause) in TOLD.items():
+        one = after[name]
+        assert raw[site.ids[name]] == one["raw_state"] == word
+        assert (one["source"], one["cause"]) == ("accounting", cause), name
+    assert (after["strange"]["state"], after["strange"]["coarse_state"]) == ("unknown", "unknown")
+    assert {after[name]["coarse_state"] for name in ("boots", "memory")} == {"ended"}
+    assert "sacct has a job in an unknown state '?'" in json.dumps(site.late[0]["warnings"])
 
 
 def test_executions_are_kept_apart(site: Site) -> None:

@@ -65,7 +65,13 @@ AS_ROOT = [
     preflight("predicted, cached", {"check_mode": True}),
     truth("after the cached ones"),
     task("setup", "ansible.builtin.setup", {"gather_subset": ["!all", "!min", "local"]}),
-    preflight("become", {"become": True, "become_user": "user2"}, cache_path=USERS_CACHE),
+    preflight(
+        "become",
+        {"become": True, "become_user": "user2"},
+        cache_path=USERS_CACHE,
+        cessation_command=["/usr/bin/true"],
+        rules=["Paint", "Hold", "Requeue", "Restart", "Escalate", "Resubmit"],
+    ),
     truth("at the end"),
 ]
 AS_OPERATOR = [preflight("probe"), preflight("cached"), truth("at the end")]
@@ -210,15 +216,78 @@ def test_declarations_follow_the_settings(story: Story) -> None:
     }
 
 
-def test_fourteen_capabilities(story: Story) -> None:
-    found = story["probe"].facts["capabilities"]
+NO_IMAGE = (
+    "container images are not mapped in v1. A spec with the dispatch.Image extension is refused"
+)
+NO_REQUEUE = "jobs are submitted with --no-requeue, so Slurm never restarts one on its own"
+#: What the spec declares, whatever the cluster: answers and reasons.
+DECLARED = {
+    "ContainerImage": ("no", NO_IMAGE),
+    "NativeRequeue": ("no", NO_REQUEUE),
+    "NativeRestart": ("no", NO_REQUEUE),
+    "AttemptInjection": ("yes", "the batch script exports the DISPATCH_* variables"),
+    "ReadmissionGate": (
+        "no",
+        "under --no-requeue Slurm never starts an execution on its own authority",
+    ),
+    "WorkingDirectory": ("yes", "--chdir"),
+    "ProcsPerNode": ("yes", "--ntasks-per-node"),
+    "OutputPath": ("yes", "the dispatch.Output extension; see Output files"),
+    "OutputRead": ("yes", "stdout and stderr, each execution's file in turn"),
+    "OutputFollow": ("yes", "polled every two seconds"),
+    "OutputRetained": ("yes", "the files stay in output.dir on the cluster"),
+}
+
+
+@pytest.mark.parametrize("name", ["never", "probe", "cached", "become"])
+def test_fourteen_capabilities(story: Story, name: str) -> None:
+    config, found = story.config(), story[name].facts["capabilities"]
     assert [one["name"] for one in found] == (
         "ContainerImage NativeRequeue NativeRestart Hold PreTerminationSignal AccountingHistory"
         " AttemptInjection ReadmissionGate WorkingDirectory ProcsPerNode OutputPath OutputRead"
         " OutputFollow OutputRetained"
     ).split()
-    (signal,) = (one for one in found if one["name"] == "PreTerminationSignal")
-    assert signal["reason"] == f"SIGTERM, then SIGKILL after KillWait {story.config()['KillWait']}"
+    killed = f"SIGTERM, then SIGKILL after KillWait {config['KillWait']}"
+    unread = name == "never"
+    assert {one["name"]: (one["support"], one["reason"]) for one in found} == {
+        **DECLARED,
+        "PreTerminationSignal": ("yes", killed),
+        "Hold": READ_ONLY if unread else expected_hold(config),
+        "AccountingHistory": READ_ONLY if unread else expected_history(config),
+    }
+    assert {one["name"] for one in found if one["source"] == "probed"} == {
+        "Hold", "AccountingHistory"
+    }  # fmt: skip
+
+
+def test_rules(story: Story) -> None:
+    """In the order in which they were asked for."""
+    ended = "a job that has ended cannot be restarted or requeued under --no-requeue"
+    found = story["become"].facts["rules"]
+    columns = ("action", "support", "reason", "modules")
+    assert [tuple(one[name] for name in columns) for one in found] == [
+        ("Paint", "unknown", "action Paint", []),
+        ("Hold", *expected_hold(story.config()), ["job_hold", "job_release"]),
+        ("Requeue", "no", ended, []),
+        ("Restart", "no", ended, []),
+        ("Escalate", "yes", "", ["job_submit"]),
+        ("Resubmit", "yes", "", ["job_submit"]),
+    ]
+    usual = [one["action"] for one in story["probe"].facts["rules"]]
+    assert usual == ["Resubmit", "Escalate", "Restart", "Requeue", "Hold"]
+
+
+@pytest.mark.parametrize("name", ["never", "probe", "become"])
+def test_interfaces(story: Story, name: str) -> None:
+    config = story.config()
+    hold = expected_hold(config)[0]
+    assert {one["name"]: one["offered"] for one in story[name].facts["interfaces"]} == {
+        "Holder": "unknown" if name == "never" else hold,
+        "Requeuer": hold,  # where there is a landing bound, holds work on these clusters
+        "CessationSignal": "yes" if name == "become" else "no",
+        "OutputReader": "yes",
+        "MultiFinder": "yes",
+    }
 
 
 def test_checks_are_right_about_this_cluster(story: Story) -> None:

@@ -11,7 +11,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -22,6 +22,7 @@ from ansible_collections.hpcops.slurm.tests.integration.plays import (
     Run,
     Task,
     config_info,
+    ended,
     play,
     preflight,
     raw,
@@ -56,6 +57,16 @@ def broken() -> Iterator[Cluster]:
     sandbox("down", "preflight-faults")
 
 
+def plugin(submit: str, modify: str) -> str:
+    """A job_submit plug-in, from what its two functions do."""
+    return (
+        "function slurm_job_submit(job_desc, part_list, submit_uid)\n"
+        f" {submit}\nend\n"
+        "function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)\n"
+        f" {modify}\nend\n"
+    )
+
+
 class Faults:
     """Breaks the cluster, and mends it at the end of the test."""
 
@@ -86,15 +97,9 @@ class Faults:
         self, submit: str = "return slurm.SUCCESS", modify: str = "return slurm.SUCCESS"
     ) -> None:
         """A job_submit plug-in of the site's, in place at once."""
-        script = (
-            "function slurm_job_submit(job_desc, part_list, submit_uid)\n"
-            f" {submit}\nend\n"
-            "function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)\n"
-            f" {modify}\nend\n"
-        )
         self.later(f"cp --preserve=mode {LUA}.kept {LUA} && rm {LUA}.kept")
         self.sh(f"cp {LUA} {LUA}.kept")
-        reply = self.cluster.sh(["tee", LUA], stdin=script.encode())
+        reply = self.cluster.sh(["tee", LUA], stdin=plugin(submit, modify).encode())
         assert reply.status == 0
         time.sleep(1.1)  # it is read anew when its time in whole seconds is another one
 
@@ -433,6 +438,38 @@ def test_plugin_that_refuses_updates(faults: Faults) -> None:
     assert (offered["Holder"], offered["Requeuer"]) == ("no", "yes")
 
 
+HOLDING = "if job_desc.begin_time > 4100000000 and job_desc.begin_time < 4200000000 then"
+OPENING = "if job_desc.priority ~= slurm.NO_VAL then"
+LATER = "job_desc.begin_time = os.time() + 3600"
+#: What a site's plug-in does to an update, and the answer that the probe comes to: it takes another
+#: begin time than the hold's, refuses the opening of the gate, and lifts the hold with it.
+MEDDLING = {
+    "begins": (
+        f"{HOLDING} {LATER} end",
+        "hold 1 did not decode from the probe's start time: ",
+    ),
+    "opens": (f"{OPENING} return slurm.ERROR end", "opening the held probe: "),
+    "survives": (f"{OPENING} {LATER} end", "the hold did not survive the gate's release: "),
+}
+
+
+def test_plugin_that_meddles(faults: Faults) -> None:
+    faults.lua()
+    tasks = []
+    for what, (modify, _reason) in MEDDLING.items():
+        put = ["sh", "-c", f'printf %s "$1" > {LUA}; sleep 1.1', "sh"]
+        text = plugin("return slurm.SUCCESS", f"{modify} return slurm.SUCCESS")
+        tasks += [raw(f"plug-in {what}", *put, text), preflight(what, probe="always")]
+    run = faults.play(*tasks, pipelining=True)
+    for what, (_modify, reason) in MEDDLING.items():
+        result = run.result(what)
+        support, why = result.support("Hold")
+        assert (support, why[: len(reason)]) == ("no", reason), why
+        assert result.support("AccountingHistory")[0] == "yes"
+        offered = {one["name"]: one["offered"] for one in result.facts["interfaces"]}
+        assert (offered["Holder"], offered["Requeuer"]) == ("no", "yes")
+
+
 def test_plugin_that_lies(faults: Faults) -> None:
     """It says what Slurm says of a finished job, on success and on failure."""
     faults.lua(
@@ -491,6 +528,28 @@ def test_a_cache_that_can_not_be_written(faults: Faults) -> None:
 
 # Settings
 
+MARIADB = "mariadb --defaults-file=/etc/mysql/sandbox.cnf"
+
+
+@contextmanager
+def written_to_later(faults: Faults, seconds: int) -> Iterator[None]:
+    """The database takes no writes meanwhile, at most for so long; sacct reads on."""
+    hold = f"FLUSH TABLES WITH READ LOCK; SELECT SLEEP({seconds})"
+    process = subprocess.Popen(
+        [str(SANDBOX), "exec", faults.cluster.name, "--", *MARIADB.split(), "--execute", hold],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    shown = f"SLEEP({seconds})"
+    holder = f"SELECT id FROM information_schema.processlist WHERE info = 'SELECT {shown}'"
+    wait_until(lambda: shown in faults.sh(f"{MARIADB} --execute 'SHOW PROCESSLIST'"))
+    try:
+        yield
+    finally:
+        ids = f'$({MARIADB} -N --execute "{holder}")'
+        faults.sh(f'for id in {ids}; do {MARIADB} --execute "KILL $id"; done')
+        process.wait()
+
 
 def test_settings_that_break_an_answer(faults: Faults) -> None:
     faults.conf(
@@ -500,11 +559,12 @@ def test_settings_that_break_an_answer(faults: Faults) -> None:
         "MinJobAge=0",
         "AccountingStorageEnforce=associations",
     )
-    run = faults.play(
-        preflight("daemon", as_user("daemon")),
-        preflight("user1", as_user("user1"), poll_interval=30),
-        raw("truth", "scontrol", "show", "config"),
-    )
+    with written_to_later(faults, seconds=120):
+        run = faults.play(
+            preflight("daemon", as_user("daemon")),
+            preflight("user1", as_user("user1"), poll_interval=30),
+            raw("truth", "scontrol", "show", "config"),
+        )
     stranger = run.result("daemon")  # a user without an association, and without a home to write in
     assert_refused(stranger, "Invalid account or account/partition combination")
     assert "Probing without the lock" in stranger.warnings
@@ -512,8 +572,12 @@ def test_settings_that_break_an_answer(faults: Faults) -> None:
     shown = "\n".join(run.result("truth").lines)
     assert re.search(r"MinJobAge\s+= 2 sec", shown)
     assert result.support("Hold") == ("yes", "")
-    # A row may take longer than the two seconds for which the job is remembered.
-    assert result.support("AccountingHistory")[0] in ("yes", "unknown")
+    # The row takes longer than the two seconds for which the job is remembered.
+    job = result.facts["probe"]["job_id"]
+    assert result.support("AccountingHistory") == (
+        "unknown",
+        f"no sacct row for probe job {job} within MinJobAge; AccountingStoreFlags=job_comment",
+    )
     skew = max(0, result.facts["probe"]["skew"])
     assert result.facts["declarations"]["call_bound"] == 5 + 5 + skew + MESSAGE_TIMEOUT + 1
     assert result.facts["declarations"]["shortest_bounded_window"] == 2
@@ -754,32 +818,26 @@ def test_two_at_once(faults: Faults) -> None:
 # The wait
 
 
+#: What is shown while a probe's row is waited for: the job, the seconds waited, and their limit.
+WAITING = re.compile(
+    r"^\[preflight-faults\] preflight: probe job (\d+) is cancelled, waiting for its row in sacct:"
+    r" (\d+) s of (\d+) s$",
+    re.MULTILINE,
+)
+
+
 def test_progress_is_shown_while_accounting_is_waited_for(faults: Faults) -> None:
-    """The database takes no writes for some seconds, so that the row comes late; sacct reads on."""
-    mariadb = "mariadb --defaults-file=/etc/mysql/sandbox.cnf --execute"
-    hold = subprocess.Popen(
-        [
-            *(SANDBOX, "exec", faults.cluster.name, "--", "sh", "-c"),
-            f"{mariadb} 'FLUSH TABLES WITH READ LOCK; SELECT SLEEP(14)'",
-        ],
-        stdout=subprocess.DEVNULL,
-    )
-    wait_until(lambda: "SLEEP(14)" in faults.sh(f"{mariadb} 'SHOW PROCESSLIST'"))
-    run = faults.play(preflight(probe="always"))
-    hold.wait()
-    result = run.result("preflight")
-    job = result.facts["probe"]["job_id"]
-    lines = re.findall(
-        rf"^\[{faults.cluster.name}\] preflight: probe job {job} is cancelled, waiting for its row"
-        r" in sacct: (\d+) s of (\d+) s$",
-        run.output,
-        re.MULTILINE,
-    )
-    assert len(lines) >= 2, run.output
-    waited = [int(seconds) for seconds, _limit in lines]
-    assert waited == sorted(waited)
-    assert waited[-1] >= 4
-    assert {limit for _seconds, limit in lines} == {"60"}
+    """The row comes when this was seen three times."""
+    with written_to_later(faults, seconds=120):
+        run = start([faults.cluster.name], [preflight(probe="always")])
+        wait_until(lambda: len(WAITING.findall(run.output)) >= 3, limit=90)
+    result = ended(run.wait()).result("preflight")
+    jobs, waited, limits = zip(*WAITING.findall(run.output), strict=True)
+    assert set(jobs) == {result.facts["probe"]["job_id"]}
+    seconds = [int(one) for one in waited]
+    assert seconds == sorted(seconds)
+    assert seconds[-1] >= 4
+    assert set(limits) == {"60"}
     assert result.support("AccountingHistory")[0] == "yes"
     assert result.support("Hold") == ("yes", "")
 

@@ -337,19 +337,23 @@ def test_nothing_is_sent_without_an_answer(trixie: Jobs) -> None:
 
 
 def test_answers_that_are_not_believed(trixie: Jobs) -> None:
-    """user1 asks for user2's job, and scontrol's refusal is wrapped up or kept back."""
+    """user1 asks for user2's job, and Slurm's refusal is wrapped up or kept back."""
     job = trixie.one("--hold", user="user2")
     before = trixie.look(job)
     hold: dict[str, Any] = {"jobs": [job], "instance": 7}
-    plain, noisy, kept_back, seen = play(
+    plain, noisy, kept_back, no_cancel, seen = play(
         trixie.cluster,
         write("job_hold", "user1", **hold),
         write("job_hold", "user1", settle=False, environment=fault("talk"), **hold),
         write("job_release", check=True, **hold),
+        write("job_cancel", "user1", jobs=[job], settle=False,
+              environment=fault("lie", "scancel *")),
         look(job),
-    )
+    )  # fmt: skip
     assert outcomes(plain) == {job: "rejected"}
     assert outcomes(noisy) == {job: "unknown"}
+    assert outcomes(no_cancel) == {job: "not_applied"}
+    assert no_cancel["results"][0]["calls"] == [{"call": "cancel", "status": 0}]
     assert rows(seen) == before
     assert kept_back["failed"] is False
     [silent] = play(
@@ -358,3 +362,52 @@ def test_answers_that_are_not_believed(trixie: Jobs) -> None:
               environment=fault("lie")),
     )  # fmt: skip
     assert set(outcomes(silent).values()) == {"unknown"}
+
+
+#: scontrol that ends a hold's call with a status of its own, and has not asked slurmctld.
+ENDS = r"""mkdir -p /opt/ends && cd /opt/ends && cat > scontrol << 'END' && chmod 755 scontrol
+#!/bin/sh
+case $* in *StartTime=*) ;; *) exec /usr/bin/scontrol "$@" ;; esac
+case $ENDS in KILL) kill -9 $$ ;; esac
+exit "$ENDS"
+END
+"""
+#: How it ends: the call's status, and the outcome.
+STATUSES = {
+    "3": (3, "unknown"),
+    "125": (125, "unknown"),
+    "126": (126, "not_run"),
+    "127": (127, "not_run"),
+    "KILL": (137, "unknown"),
+    "143": (143, "unknown"),
+    "255": (255, "unknown"),
+}
+
+
+def test_statuses_of_a_call(trixie: Jobs) -> None:
+    """Only what proves that nothing was started is a not_run; all others may still land."""
+    jobs = trixie.submit("--hold", count=len(STATUSES))
+    path = "/opt/ends:/usr/bin:/bin"
+    _made, *ended, seen, held, after = play(
+        trixie.cluster,
+        shell(ENDS),
+        *(
+            write("job_hold", jobs=[job], instance=7, settle=False,
+                  environment={"PATH": path, "ENDS": how})
+            for job, how in zip(jobs, STATUSES, strict=True)
+        ),
+        look(*jobs),
+        write("job_hold", jobs=jobs[2:4], instance=7),
+        look(*jobs),
+    )  # fmt: skip
+    for result, (status, outcome) in zip(ended, STATUSES.values(), strict=True):
+        told(result, changed=False, failed=True)
+        [one] = result["results"]
+        assert (one["calls"], one["outcome"]) == ([{"call": "hold", "status": status}], outcome)
+        assert one["settled"] is (outcome == "not_run")
+        assert (one["may_land_until"] is None) is one["settled"]
+    assert not any(held_at(when) for when in column(seen, "EligibleTime").values())
+    # Nothing is in flight where nothing was started.
+    told(held, changed=True)
+    now = {job for job, when in column(after, "EligibleTime").items() if held_at(when) == 7}
+    assert now == set(jobs[2:4])

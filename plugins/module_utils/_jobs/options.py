@@ -26,7 +26,7 @@ def job_options() -> Dict[str, Dict[str, Any]]:
 
 
 def answer_options() -> Dict[str, Dict[str, Any]]:
-    """Options that say which preflight's answers count: of ``_history`` and of ``_write``."""
+    """Argument spec of the documentation fragment ``hpcops.slurm._answers``."""
     return {
         "preflight": {"type": "dict"},
         "probe_max_age": {"type": "int", "default": 86400},

@@ -93,9 +93,24 @@ def capabilities(hold: Support, accounting: Support, kill_wait: str) -> Dict[str
 ACTIONS = ("Resubmit", "Escalate", "Restart", "Requeue", "Hold")
 
 
-def rules(actions: Sequence[str], hold: Support) -> List[Dict[str, str]]:
-    """For each recovery action of a policy, whether it can be carried out here."""
-    return [dict(action=action, **_rule(action, hold).as_fact()) for action in actions]
+#: Which modules of this collection carry out an action; no others do.
+CARRIERS: Dict[str, Tuple[str, ...]] = {
+    "Resubmit": ("job_submit",),
+    "Escalate": ("job_submit",),
+    "Hold": ("job_hold", "job_release"),
+}
+
+
+def rules(actions: Sequence[str], hold: Support) -> List[Dict[str, Any]]:
+    """For each recovery action of a policy, whether it can be carried out here, and by what."""
+    return [
+        {
+            "action": action,
+            **_rule(action, hold).as_fact(),
+            "modules": list(CARRIERS.get(action, ())),
+        }
+        for action in actions
+    ]
 
 
 def _rule(action: str, hold: Support) -> Support:

@@ -27,14 +27,16 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.engine import
     Bound,
     Permission,
 )
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import Needs
 
 
-def permit(run: Run, params: Mapping[str, Any], needs_bound: bool) -> Permission:
+def permit(run: Run, params: Mapping[str, Any], needs: Needs) -> Permission:
     """Read the live configuration and the preflight's answers for it.
 
-    A write that ``needs_bound`` is refused where AuthType has no known landing bound, where holds
-    were not seen to work, and where no preflight is valid. Raises :class:`SlurmError` when the
-    controller gives no configuration, or when the fact that was given is another cluster's.
+    A write that needs the bound is refused where AuthType has no known one, and where no preflight
+    is valid; one that needs holds also where they were not seen to work. Raises
+    :class:`SlurmError` when the controller gives no configuration, or when the fact that was given
+    is another cluster's.
     """
     source = source_from(params)
     configuration = read_configuration(run)
@@ -44,14 +46,14 @@ def permit(run: Run, params: Mapping[str, Any], needs_bound: bool) -> Permission
     if found is None:
         bound = landing_bound(configuration, 0)
         nothing = Bound(None, 0.0)
-        if not needs_bound:
+        if needs is Needs.NOTHING:
             return Permission(cluster, nothing, "")
         reason = no_bound_reason(kind) if bound.seconds == 0 else source.missing
         return Permission(cluster, nothing, reason)
     bound = landing_bound(configuration, found.skew)
     refusal = ""
-    if needs_bound and not bound.known:
+    if needs is not Needs.NOTHING and not bound.known:
         refusal = bound.reason
-    elif needs_bound and found.hold is not Answer.YES:
+    elif needs is Needs.HOLD and found.hold is not Answer.YES:
         refusal = found.hold_reason or "Hold is %s" % found.hold.value
     return Permission(cluster, Bound(bound.seconds or None, found.offset), refusal)

@@ -14,12 +14,12 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.options import 
 
 
 def write_options() -> Dict[str, Dict[str, Any]]:
-    """Argument spec of the documentation fragments ``_slurm``, ``_jobs`` and ``_write``."""
+    """The spec of the fragments ``_slurm`` (and rounds), ``_jobs``, ``_answers``, ``_write``."""
     return {**job_options(), **deadline_options()}
 
 
 def deadline_options() -> Dict[str, Dict[str, Any]]:
-    """Argument spec of the documentation fragments ``_slurm`` and ``_write``."""
+    """The spec of the fragments ``_slurm`` (and rounds), ``_answers`` and ``_write``."""
     return {
         **slurm_options(),
         "ttl": {"type": "float", "default": 60},

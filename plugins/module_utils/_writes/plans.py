@@ -8,6 +8,7 @@ Private to the collection.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import (
@@ -87,12 +88,21 @@ class Memory:
     whole: bool = False
 
 
+class Needs(Enum):
+    """What the preflight has to have answered before anything is sent."""
+
+    NOTHING = "nothing"
+    #: The landing bound is known.
+    BOUND = "bound"
+    #: And holds were seen to work.
+    HOLD = "hold"
+
+
 class Action:
     """One kind of write; what differs between the modules, and nothing else."""
 
     name = ""
-    #: Whether the landing bound has to be known before anything is sent.
-    needs_bound = True
+    needs = Needs.BOUND
     #: Whether slurmctld's "no error" means that it was done.
     believes_answer = True
     #: Whether it waits for earlier writes of the job that may still land.
@@ -328,6 +338,7 @@ class Hold(Action):
 
     instance: int
     now: float
+    needs = Needs.HOLD
     name = "hold"
 
     def __post_init__(self) -> None:
@@ -390,6 +401,7 @@ class Release(Action):
 
     instance: int
     now: float
+    needs = Needs.HOLD
     name = "release"
 
     def __post_init__(self) -> None:
@@ -453,7 +465,7 @@ class Open(Action):
     """Open the gate that the job was submitted under."""
 
     name = "open"
-    needs_bound = False
+    needs = Needs.NOTHING
 
     def expected(self, record: JobRecord) -> str:
         """The priority, which is 0."""

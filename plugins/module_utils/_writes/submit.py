@@ -364,13 +364,21 @@ class Submitter:
 
 
 def _not_writable(directory: str) -> str:
-    """Why output can't be kept there, "" when it can.
+    """Why output can't be kept there, "" when it can, as far as that is known.
 
     Slurm takes a job whose output has no place, and lets it fail as soon as it starts, by a signal
-    53 and without a word that anybody could read (22.05 to 26.05).
+    53 and without a word that anybody could read (22.05 to 26.05). A job on a full disk runs, and
+    what it writes is lost.
     """
     if not os.path.isdir(directory):
         return "nothing was sent: output_dir %s is no directory on this host" % directory
     if not os.access(directory, os.W_OK | os.X_OK):
         return "nothing was sent: this user may not write to output_dir %s" % directory
+    try:
+        disk = os.statvfs(directory)
+    except OSError:
+        return ""
+    free = disk.f_bavail if os.geteuid() else disk.f_bfree
+    if disk.f_blocks and not free:
+        return "nothing was sent: the disk of output_dir %s is full" % directory
     return ""

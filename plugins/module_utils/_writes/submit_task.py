@@ -26,6 +26,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.submission impo
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.engine import Bound
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal import Journal
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import GOOD, Outcome
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import Needs
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.results import (
     JobResult,
     result,
@@ -127,7 +128,7 @@ def _run(module: AnsibleModule, permit: Permit) -> None:
     caller = caller_environment(os.environ)
     commands = Commands(params["command_timeout"], params["slurm_conf"], caller)
     state = message.get("state") or {}
-    permission = permission_from(state) or permit(commands.run, params, True)
+    permission = permission_from(state) or permit(commands.run, params, Needs.BOUND)
     if permission.refusal:
         _leave(module, Step(_unsupported(params, permission.refusal)))
     order = Submit(

@@ -28,7 +28,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal impor
     directory_for,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import Outcome
-from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import Action
+from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import Action, Needs
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.results import (
     JobResult,
     difference,
@@ -38,7 +38,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.results impor
 )
 
 ActionOf = Callable[[Mapping[str, Any]], Action]
-Permit = Callable[[Run, Mapping[str, Any], bool], Permission]
+Permit = Callable[[Run, Mapping[str, Any], Needs], Permission]
 
 
 def run_write(module: AnsibleModule, action_of: ActionOf, permit: Permit) -> None:
@@ -67,7 +67,7 @@ def _run(module: AnsibleModule, action: Action, permit: Permit) -> None:
     commands = Commands(params["command_timeout"], params["slurm_conf"])
     state = message.get("state") or {}
     # What a first round was permitted holds for its later ones: slurmctld may hang meanwhile.
-    permission = permission_from(state) or permit(commands.run, params, action.needs_bound)
+    permission = permission_from(state) or permit(commands.run, params, action.needs)
     if permission.refusal:
         refusals = {one: result(one, Outcome.UNSUPPORTED, permission.refusal) for one in jobs}
         _leave(module, action, Report(refusals), permission)

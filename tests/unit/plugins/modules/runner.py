@@ -15,7 +15,7 @@ import contextlib
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -139,7 +139,12 @@ def check_spec(
     def run(commands: Commands, program: str, *arguments: str, **more: Any) -> Reply:
         return script.run(commands, program, *arguments, **more)
 
+    @contextlib.contextmanager
+    def beside(commands: Commands, program: str, *arguments: str) -> Iterator[Callable[[], Reply]]:
+        yield lambda: run(commands, program, *arguments)
+
     monkeypatch.setattr(Commands, "run", run)
+    monkeypatch.setattr(Commands, "beside", beside)
     check = case.get("flags", {}).get("check", False)
     result = leave(module, case["input"], monkeypatch, check)
     assert len(script.calls) == len(script.expected), "commands that were not run"

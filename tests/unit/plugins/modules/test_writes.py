@@ -313,12 +313,14 @@ def test_without_a_preflight(bench: Bench) -> None:
 
 
 def test_a_hold_that_is_not_supported(bench: Bench) -> None:
+    """Holds and releases are refused, and nothing else is."""
     hold = {"name": "Hold", "support": "no", "reason": "holds do not hold here"}
     answers = [hold, *fact()["capabilities"][1:]]
-    for name in set(NEEDS) - {"job_open"}:
+    for name in NEEDS:
         ran = bench.run(name, jobs=["5"], preflight=fact(capabilities=answers))
-        assert outcomes(ran.result) == {"5": "unsupported"}
-        assert "holds do not hold here" in ran.result["msg"]
+        refused_here = name in ("job_hold", "job_release")
+        assert outcomes(ran.result) == {"5": "unsupported" if refused_here else "not_found"}
+        assert ("holds do not hold here" in ran.result["msg"]) is refused_here
     assert bench.slurm.writes == []
 
 

@@ -53,6 +53,14 @@ def test_fourteen_capabilities_in_the_specs_order_and_words() -> None:
 @pytest.mark.parametrize("hold", [YES, NO, UNKNOWN])
 def test_rules(hold: Support) -> None:
     found = {one.pop("action"): one for one in rules([*ACTIONS, "Reboot"], hold)}
+    assert {name: one.pop("modules") for name, one in found.items()} == {
+        "Resubmit": ["job_submit"],
+        "Escalate": ["job_submit"],
+        "Restart": [],
+        "Requeue": [],
+        "Hold": ["job_hold", "job_release"],
+        "Reboot": [],
+    }
     for action, wanted in SPEC["rules"].items():
         assert found[action] == wanted
     assert found["Hold"] == hold.as_fact()

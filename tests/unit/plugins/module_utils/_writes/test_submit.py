@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -415,6 +417,36 @@ def test_output_directory(slurm: Slurm, host: Host) -> None:
     assert slurm.sent == []
     host.task()
     assert host.task(output_dir="/none")["outcome"] == "unchanged"
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_full_disk(slurm: Slurm, host: Host, monkeypatch: pytest.MonkeyPatch, user: int) -> None:
+    """Nothing is left for this user. root has what is reserved."""
+    left = SimpleNamespace(f_blocks=100, f_bfree=5, f_bavail=0)
+    system = SimpleNamespace(**{**vars(os), "geteuid": lambda: user, "statvfs": lambda _path: left})
+    monkeypatch.setattr(submit, "os", system)
+    met = host.task()
+    if user == 0:
+        assert met["outcome"] == "applied"
+        return
+    assert met["outcome"] == "not_run"
+    assert met["reason"].endswith("is full")
+    assert slurm.sent == []
+
+
+@pytest.mark.parametrize("blocks", [None, 0])
+def test_a_disk_that_does_not_tell(
+    host: Host, monkeypatch: pytest.MonkeyPatch, blocks: int | None
+) -> None:
+    """A file system without a size of its own, or one that can't be asked, is not full."""
+
+    def tell(_path: str) -> SimpleNamespace:
+        if blocks is None:
+            raise OSError("no such call")
+        return SimpleNamespace(f_blocks=blocks, f_bfree=0, f_bavail=0)
+
+    monkeypatch.setattr("os.statvfs", tell)
+    assert host.task()["outcome"] == "applied"
 
 
 def test_record_of_a_refused_job_is_no_job(slurm: Slurm, host: Host) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Options of the modules that read the past of jobs. Private to the collection."""
+    """Which preflight's answers count. Private to the collection."""
 
     DOCUMENTATION = r"""
 options:
   preflight:
     description:
-      - The fact C(ansible_facts['slurm_preflight']) of M(hpcops.slurm.preflight), run as this user on this host. Its capability
-        C(AccountingHistory) decides whether jobs that slurmctld has forgotten are read from accounting.
+      - The fact C(ansible_facts['slurm_preflight']) of M(hpcops.slurm.preflight), run as this user on this host.
       - Without it, the answers that the preflight has cached on the host are used.
     type: dict
   probe_max_age:
