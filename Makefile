@@ -18,7 +18,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint unit sanity galaxy docs integration faults bench molecule clean clean-sandbox
+.PHONY: help setup demo test lint unit sanity galaxy docs integration model faults fuzz bench molecule clean clean-sandbox
 
 help:
 	@echo 'make demo         audit a real Slurm cluster in a container and show the report'
@@ -30,6 +30,8 @@ help:
 	@echo 'make docs         antsibull-docs on plugins, roles and guides'
 	@echo 'make galaxy       build the archive and import it as Ansible Galaxy does'
 	@echo 'make integration  tests against real Slurm'
+	@echo 'make model        every state of the write protocol, and rules broken on purpose'
+	@echo 'make fuzz         the parsers under coverage-guided fuzzing; no part of make test'
 	@echo 'make faults       writes on real Slurm while things go wrong, each claim checked against'
 	@echo '                  slurmctld'"'"'s own log (OPERATIONS=200 SEED=... WITHOUT=guard)'
 	@echo 'make bench        what a preflight, a write and a read of many jobs cost, beside raw commands'
@@ -74,6 +76,10 @@ galaxy: .venv-nox/ready
 # Most of a test is waiting for Slurm: those on different clusters run at the same time.
 integration: .venv/ready $(COLLECTION)
 	@.venv/bin/pytest tests/integration -n 4 --dist loadscope --no-loadscope-reorder
+
+# MODEL='--bound 2' goes further, for minutes.
+model: .venv/ready $(COLLECTION)
+	@PYTHONPATH=.collections .venv/bin/python -m ansible_collections.hpcops.slurm.tests.model $(MODEL)
 
 OPERATIONS ?= 200
 faults: .venv/ready $(COLLECTION)
