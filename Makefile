@@ -32,6 +32,7 @@ help:
 	@echo 'make integration  tests against real Slurm'
 	@echo 'make model        every state of the write protocol, and rules broken on purpose'
 	@echo 'make fuzz         the parsers under coverage-guided fuzzing; no part of make test'
+	@echo '                  (FUZZ_SECONDS=60 for each, FUZZ="reader journal")'
 	@echo 'make faults       writes on real Slurm while things go wrong, each claim checked against'
 	@echo '                  slurmctld'"'"'s own log (OPERATIONS=200 SEED=... WITHOUT=guard)'
 	@echo 'make bench        what a preflight, a write and a read of many jobs cost, beside raw commands'
@@ -81,6 +82,14 @@ integration: .venv/ready $(COLLECTION)
 model: .venv/ready $(COLLECTION)
 	@PYTHONPATH=.collections .venv/bin/python -m ansible_collections.hpcops.slurm.tests.model $(MODEL)
 
+FUZZ_SECONDS ?= 60
+.venv-fuzz/ready: requirements/fuzz.txt tests/make-venv
+	@tests/make-venv '$(PYTHON)' $(@D) $(filter requirements/%,$^)
+	@touch $@
+
+fuzz: .venv-fuzz/ready $(COLLECTION)
+	@PYTHONPATH=.collections .venv-fuzz/bin/python tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ)
+
 OPERATIONS ?= 200
 faults: .venv/ready $(COLLECTION)
 	@PYTHONPATH=.collections .venv/bin/python -m ansible_collections.hpcops.slurm.tests.faults.campaign \
@@ -98,5 +107,5 @@ clean-sandbox:
 
 clean:
 	@if [ -d tests/sandbox/.state ]; then $(MAKE) --no-print-directory clean-sandbox; fi
-	@rm -rf .ansible .cache .collections .mypy_cache .nox .pytest_cache .ruff_cache .venv .venv-nox build
+	@rm -rf .ansible .cache .collections .mypy_cache .nox .pytest_cache .ruff_cache .venv .venv-fuzz .venv-nox build
 	@find . -name __pycache__ -prune -exec rm -rf {} +

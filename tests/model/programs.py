@@ -95,6 +95,15 @@ SHORT = (
     "release, hold",
     "requeue, restore",
 )
+SHORT_FAULTS = (
+    "hold twice",
+    "hold, a higher hold",
+    "hold, not settled, and release",
+    "release twice",
+    "requeue twice",
+    "open twice",
+    "cancel a running job twice",
+)
 
 
 def cases(bound: int) -> list[Case]:
@@ -110,7 +119,7 @@ def cases(bound: int) -> list[Case]:
     for faults in range(bound + 1):
         others = bound - faults
         for name, one in PAIRS.items():
-            if not (short and others) or name in SHORT:
+            if not short or name in (SHORT if others else SHORT + SHORT_FAULTS):
                 found.append(Case(name, one, plain, faults, others))
     for faults in range(bound + 2):
         others = bound + 1 - faults
