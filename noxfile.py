@@ -223,6 +223,7 @@ def code(session: nox.Session) -> None:
             "tests/unit",
             "tests/integration",
             "tests/faults",
+            "tests/fuzz/targets.py",
             "tests/model",
             "tests/benchmarks",
         ]

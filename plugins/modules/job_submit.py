@@ -74,7 +74,9 @@ options:
     description: Absolute path of the job's working directory, the user's home without one.
     type: str
   environment:
-    description: Variables that the job gets, beside those above.
+    description:
+      - Variables that the job gets, beside those above. Slurm keeps them with the job's batch script.
+      - Ansible logs the options of a task on the managed host, unless the task says C(no_log=true).
     type: dict
     default: {}
   gate:

@@ -271,3 +271,18 @@ def test_no_secret_is_shown(name: str, host: Host, monkeypatch: pytest.MonkeyPat
     shown += b"".join(one.read_bytes() for one in host.files() if one.is_file())
     for variable, secret in SECRETS.items():
         assert secret.encode() not in shown, variable
+
+
+def test_a_jobs_variables_are_no_argument(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody on the host can read the arguments of every process."""
+    everywhere = "cat /proc/[0-9]*/cmdline 2>/dev/null"
+    program = host.bin / "sbatch"
+    program.write_text(
+        f"#!/bin/sh\ncat > '{host.folder}/script'\n{everywhere} > '{host.folder}/seen'\necho 41\n"
+    )
+    options = {**host.options("job_submit"), "environment": {"TOKEN": "secret-of-a-job"}}
+    leave(module_of("job_submit"), options, monkeypatch)
+    assert "secret-of-a-job" in (host.folder / "script").read_text()
+    seen = (host.folder / "seen").read_bytes()
+    assert b"--parsable" in seen
+    assert b"secret-of-a-job" not in seen
