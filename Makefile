@@ -18,7 +18,8 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint unit sanity galaxy docs integration faults bench growth molecule clean clean-sandbox
+.PHONY: help setup demo test lint unit sanity galaxy docs integration model faults fuzz bench growth molecule \
+  clean clean-sandbox
 
 help:
 	@echo 'make demo         audit a real Slurm cluster in a container and show the report'
@@ -30,6 +31,9 @@ help:
 	@echo 'make docs         antsibull-docs on plugins, roles and guides'
 	@echo 'make galaxy       build the archive and import it as Ansible Galaxy does'
 	@echo 'make integration  tests against real Slurm'
+	@echo 'make model        every state of the write protocol, and rules broken on purpose'
+	@echo 'make fuzz         the parsers under coverage-guided fuzzing; no part of make test'
+	@echo '                  (FUZZ_SECONDS=60 for each, FUZZ="reader journal")'
 	@echo 'make faults       writes on real Slurm while things go wrong, each claim checked against'
 	@echo '                  slurmctld'"'"'s own log (OPERATIONS=200 SEED=... WITHOUT=guard)'
 	@echo 'make bench        what a preflight, a write and a read of many jobs cost, beside raw commands'
@@ -77,6 +81,18 @@ galaxy: .venv-nox/ready
 integration: .venv/ready $(COLLECTION)
 	@.venv/bin/pytest tests/integration -n 4 --dist loadscope --no-loadscope-reorder
 
+# MODEL='--bound 2' goes further, for minutes.
+model: .venv/ready $(COLLECTION)
+	@PYTHONPATH=.collections .venv/bin/python -m ansible_collections.hpcops.slurm.tests.model $(MODEL)
+
+FUZZ_SECONDS ?= 60
+.venv-fuzz/ready: requirements/fuzz.txt tests/make-venv
+	@tests/make-venv '$(PYTHON)' $(@D) $(filter requirements/%,$^)
+	@touch $@
+
+fuzz: .venv-fuzz/ready $(COLLECTION)
+	@PYTHONPATH=.collections .venv-fuzz/bin/python tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ)
+
 OPERATIONS ?= 200
 faults: .venv/ready $(COLLECTION)
 	@PYTHONPATH=.collections .venv/bin/python -m ansible_collections.hpcops.slurm.tests.faults.campaign \
@@ -97,5 +113,5 @@ clean-sandbox:
 
 clean:
 	@if [ -d tests/sandbox/.state ]; then $(MAKE) --no-print-directory clean-sandbox; fi
-	@rm -rf .ansible .cache .collections .mypy_cache .nox .pytest_cache .ruff_cache .venv .venv-nox .venv-growth build
+	@rm -rf .ansible .cache .collections .mypy_cache .nox .pytest_cache .ruff_cache .venv .venv-* build
 	@find . -name __pycache__ -prune -exec rm -rf {} +

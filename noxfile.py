@@ -218,7 +218,15 @@ def code(session: nox.Session) -> None:
     session.run("ruff", "format", "--check")
     mypy = ["mypy", "--config-file", str(ROOT / "pyproject.toml")]
     with session.chdir(collections):
-        places = ["plugins", "tests/unit", "tests/integration", "tests/faults", "tests/benchmarks"]
+        places = [
+            "plugins",
+            "tests/unit",
+            "tests/integration",
+            "tests/faults",
+            "tests/fuzz/targets.py",
+            "tests/model",
+            "tests/benchmarks",
+        ]
         session.run(*mypy, *(str(COLLECTION / place) for place in places))
     session.run(*mypy, "noxfile.py", "tests/sanity/get_pip.py")
     # The sandbox is a program of its own, with plain imports between its files.

@@ -286,11 +286,13 @@ class Writer:
 
         Nothing is sent for a job while an earlier write of it may still land.
         """
+        # What may land after this is in flight, though its bound has passed when the lock is had.
+        now = time.time()
         read = self._read(report, names)
         whole = self._whole(read.found)
         scripts: List[Tuple[str, Script]] = []
         with self.journal as journal:
-            history = History(journal.entries(), self.order.cluster, time.time())
+            history = History(journal.entries(), self.order.cluster, now)
             plans = self._plans(read, history, whole)
             flying = {plan.job_id: history.flying(self.order.action, plan) for plan in plans}
             ready = [plan for plan in plans if plan.sends and flying[plan.job_id] is None]

@@ -182,13 +182,9 @@ call 1 scontrol update "JobId=$1" Requeue=0
 exit "$last"
 """
 
-#: $1 the batch script, the rest is sbatch's. What a variable holds is not read again by the shell.
+#: The batch script is on standard input: it may hold what is nobody else's business.
 _SUBMIT = r"""
-text=$1
-shift
-call 1 sbatch "$@" <<END
-$text
-END
+call 1 sbatch "$@"
 exit "$last"
 """
 
@@ -305,6 +301,6 @@ def cancel_execution_script(marks: Marks, addresses: Sequence[Address]) -> Scrip
     return Script(_COMMON + _CANCEL_EXECUTION, arguments, (Call.CANCEL,), tuple(addresses))
 
 
-def submit_script(text: str, arguments: Sequence[str]) -> Script:
-    """Submit the batch script ``text``, with these arguments of sbatch; it calls no scontrol."""
-    return Script(_COMMON + _SUBMIT, (text, *arguments), (), (), looks=False)
+def submit_script(arguments: Sequence[str]) -> Script:
+    """Submit what is on standard input, with these arguments of sbatch; it calls no scontrol."""
+    return Script(_COMMON + _SUBMIT, tuple(arguments), (), (), looks=False)
