@@ -57,7 +57,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - Ids in C(hold) and C(requeue), C(started_before) for the requeue, whether anything
+    - Ids in C(hold), C(requeue) and C(restore), C(started_before) for the requeue, whether anything
       C(acts), is C(urgent), or is waited for (C(waits)), and
       the C(manifest) with these jobs.
   type: dict
@@ -71,7 +71,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._window import opening
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._window.jobs import jobs_from
-from ansible_collections.hpcops.slurm.plugins.plugin_utils._window.manifest import with_jobs
+from ansible_collections.hpcops.slurm.plugins.plugin_utils._window.manifest import bits, with_jobs
 
 
 def window_open_plan(
@@ -88,11 +88,12 @@ def window_open_plan(
         wish = opening.wish_from(window, running, any_bit, nodes)
     except ValueError as error:
         raise AnsibleFilterError(f"hpcops.slurm.window_open_plan: {error}") from error
-    plan = opening.plan(jobs_from(jobs), wish, opening.Done(**(done or {})))
+    known = dict(manifest or {})
+    plan = opening.plan(jobs_from(jobs), wish, opening.Done(**(done or {})), bits(known))
     data = opening.as_data(plan, wish)
-    if manifest:
-        wanted = [*plan.hold, *plan.held]
-        data["manifest"] = with_jobs(dict(manifest), wanted, plan.requeue, time.time())
+    if known:
+        now = time.time()
+        data["manifest"] = with_jobs(known, plan.hold, plan.held, plan.requeue, now)
     return data
 
 

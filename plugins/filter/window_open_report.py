@@ -81,6 +81,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._window import opening
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._window.jobs import jobs_from
+from ansible_collections.hpcops.slurm.plugins.plugin_utils._window.manifest import bits
 
 
 def window_open_report(
@@ -101,7 +102,8 @@ def window_open_report(
     except ValueError as error:
         raise AnsibleFilterError(f"hpcops.slurm.window_open_report: {error}") from error
     results = opening.Done(**(done or {}))
-    data = opening.report(opening.plan(jobs_from(jobs), wish, results), results)
+    plan = opening.plan(jobs_from(jobs), wish, results, bits(manifest or {}))
+    data = opening.report(plan, results)
     kept = opening.left_by(dict(manifest), dict(before or {}), data, results) if manifest else {}
     return {
         "report": data,

@@ -24,7 +24,11 @@ from ansible_collections.hpcops.slurm.plugins.plugin_utils._window.jobs import (
     some,
     why,
 )
-from ansible_collections.hpcops.slurm.plugins.plugin_utils._window.manifest import Manifest, ids
+from ansible_collections.hpcops.slurm.plugins.plugin_utils._window.manifest import (
+    Manifest,
+    bits,
+    ids,
+)
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._window.opening import in_order
 
 RELEASED = "released"
@@ -52,11 +56,12 @@ def plan(queue: Sequence[Job], manifest: Manifest, number: int) -> Plan:
     for job in waiting:
         if isinstance(job.hold, int):
             windows[job.hold] = windows.get(job.hold, 0) + 1
-    bits = {one["job_id"] for one in manifest.get("requeued", ()) if one.get("requeue") == "no"}
+    known, sent_back = set(ids(manifest)), bits(manifest)
+    held = [job for job in waiting if job.hold == number]
     left = [job.job_id for job in queue if job.requeue == "yes" and job.coarse != "ended"]
     return Plan(
-        release=tuple(job.job_id for job in waiting if job.hold == number),
-        restore=tuple(job_id for job_id in left if job_id in bits),
+        release=tuple(job.job_id for job in held if not job.probe or job.job_id in known),
+        restore=tuple(job_id for job_id in left if job_id in sent_back),
         absent=tuple(job_id for job_id in ids(manifest) if job_id not in by_id),
         doubtful=tuple(job.job_id for job in waiting if job.hold == "unknown"),
         windows=windows,
@@ -103,7 +108,7 @@ def report(seen: Seen, manifest: Manifest, number: int, now: float) -> dict[str,
     released = [job_id for job_id, one in results.items() if one["outcome"] == "applied"]
     bad = {job_id: one for job_id, one in results.items() if _is_failure(one)}
     restores = [*latest(seen.restores).items()]
-    bits = [job_id for job_id, one in restores if not _is_over(one)]
+    bits_left = [job_id for job_id, one in restores if not _is_over(one)]
     return {
         "released": in_order(released),
         "changes": [] if manifest.get("state") == "closed" else _changes(seen, manifest, number),
@@ -119,7 +124,7 @@ def report(seen: Seen, manifest: Manifest, number: int, now: float) -> dict[str,
         ],
         "begin_lost": _begin_lost(results, manifest, now),
         "bits_cleared": in_order(job_id for job_id, one in restores if one["outcome"] == "applied"),
-        "bits_left": bits,
+        "bits_left": bits_left,
     }
 
 
@@ -170,10 +175,10 @@ def _begin_lost(
     found = []
     for entry in manifest.get("jobs", ()):
         result = results.get(entry["job_id"])
-        begin = epoch(entry.get("begin_time"))
+        begin = epoch(entry["begin_time"])
         if result is None or result["outcome"] != "applied" or begin is None or begin <= now:
             continue
-        if (result.get("after") or {}).get("begin_time") != begin:
+        if result["after"] is not None and result["after"]["begin_time"] != begin:
             command = "scontrol update JobId=%s StartTime=uts%d" % (entry["job_id"], begin)
             found.append({"job_id": entry["job_id"], "begin_time": iso(begin), "remedy": command})
     return found

@@ -21,8 +21,9 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.checks imp
 )
 
 #: What of a job a window has to know, as job_info names it.
-FIELDS = ("name", "user", "state", "raw_state", "coarse_state", "cause", "eligible_time",
-          "start_time", "hold_instance", "requeue", "restarts", "batch", "node_list")  # fmt: skip
+FIELDS = ("name", "user", "state", "raw_state", "coarse_state", "cause",
+          "eligible_time", "start_time", "hold_instance", "gate",
+          "requeue", "restarts", "batch", "node_list")  # fmt: skip
 
 #: Outcomes of a write that leave a job as it was wanted, or as no longer concerned.
 GOOD = frozenset({"applied", "unchanged"})
@@ -44,10 +45,16 @@ class Job:
     hold: int | str | None
     eligible: int | None
     started: int | None
+    gate: str
     requeue: str
     restarts: int | None
     batch: str
     node_list: str
+
+    @property
+    def probe(self) -> bool:
+        """Whether it has the name of a preflight's probe job, which places a hold of its own."""
+        return self.name == PROBE
 
     @property
     def pending(self) -> bool:
@@ -85,6 +92,7 @@ def job_from(record: Record) -> Job:
         hold=hold if hold is None or _is_number(hold) else "unknown",
         eligible=_number(record.get("eligible_time")),
         started=_number(record.get("start_time")),
+        gate=str(record.get("gate", "unknown")),
         requeue=str(record.get("requeue", "unknown")),
         restarts=_number(record.get("restarts")),
         batch=str(record.get("batch", "unknown")),
@@ -93,9 +101,8 @@ def job_from(record: Record) -> Job:
 
 
 def jobs_from(records: Iterable[Record]) -> list[Job]:
-    """The jobs of a read, in order of their ids, without the job of a preflight's probe."""
-    found = [job_from(one) for one in records if one.get("name") != PROBE]
-    return sorted(found, key=lambda job: id_order(job.job_id))
+    """The jobs of a read, in order of their ids."""
+    return sorted(map(job_from, records), key=lambda job: id_order(job.job_id))
 
 
 def id_order(job_id: str) -> tuple[object, ...]:

@@ -61,10 +61,11 @@ def _trouble(data: object, cluster: str, window: int) -> str:
 
 
 def _unsound(data: Mapping[str, Any]) -> str:
-    for name in ("jobs", "requeued"):
+    for name, field in (("jobs", "begin_time"), ("requeued", "requeue")):
         entries = data.get(name)
         sound = isinstance(entries, list) and all(
-            isinstance(one, Mapping) and isinstance(one.get("job_id"), str) for one in entries
+            isinstance(one, Mapping) and isinstance(one.get("job_id"), str) and field in one
+            for one in entries
         )
         if not sound:
             return "its %s are no list of jobs" % name
@@ -78,7 +79,7 @@ def opened(
 
     ``header`` has what was asked for: host, select, nodes, running. A closed window begins anew.
     """
-    goes_on = bool(earlier) and earlier["state"] in ("opening", "open")
+    goes_on = bool(earlier) and earlier["state"] != "closed"
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -97,13 +98,21 @@ def opened(
 
 
 def with_jobs(
-    manifest: Manifest, jobs: Iterable[Job], requeued: Iterable[Job], now: float
+    manifest: Manifest,
+    hold: Iterable[Job],
+    held: Iterable[Job],
+    requeued: Iterable[Job],
+    now: float,
 ) -> Manifest:
-    """The manifest with these jobs as well. What it knows of a job already stays."""
+    """The manifest with these jobs as well.
+
+    What it knows of a job that is held already, or was sent back before, stays.
+    """
+    known = _merged([_entry(job, now) for job in held], manifest["jobs"])
     return {
         **manifest,
-        "jobs": _merged(manifest["jobs"], [_entry(job, now) for job in jobs]),
-        "requeued": _merged(manifest["requeued"], [_requeued(job) for job in requeued]),
+        "jobs": _merged(known, [_entry(job, now) for job in hold]),
+        "requeued": _merged([_requeued(job) for job in requeued], manifest["requeued"]),
     }
 
 
@@ -115,6 +124,11 @@ def only(manifest: Manifest, kept: Iterable[str], requeued: Iterable[str]) -> Ma
         "jobs": [one for one in manifest["jobs"] if one["job_id"] in jobs],
         "requeued": [one for one in manifest["requeued"] if one["job_id"] in again],
     }
+
+
+def bits(manifest: Mapping[str, Any]) -> set[str]:
+    """Jobs that were sent back, and whose requeue bit was off."""
+    return {str(one["job_id"]) for one in manifest.get("requeued", ()) if one["requeue"] == "no"}
 
 
 def ids(manifest: Mapping[str, Any], name: str = "jobs") -> list[str]:
@@ -137,6 +151,6 @@ def _requeued(job: Job) -> Entry:
     }
 
 
-def _merged(known: Sequence[Entry], more: Sequence[Entry]) -> list[Entry]:
-    found = {one["job_id"]: one for one in [*more, *known]}
+def _merged(entries: Sequence[Entry], stronger: Sequence[Entry]) -> list[Entry]:
+    found = {one["job_id"]: one for one in [*entries, *stronger]}
     return [found[one] for one in sorted(found, key=id_order)]

@@ -123,6 +123,8 @@ class Plan:
 
     hold: tuple[Job, ...]
     requeue: tuple[Job, ...]
+    #: Jobs whose requeue bit an interrupted run may have left set.
+    restore: tuple[str, ...]
     held: tuple[Job, ...]
     left: tuple[Job, ...]
     refused: tuple[Job, ...]
@@ -140,18 +142,20 @@ class Plan:
     @property
     def acts(self) -> bool:
         """Whether anything is to be sent."""
-        return bool(self.hold or self.requeue)
+        return bool(self.hold or self.requeue or self.restore)
 
 
-def plan(queue: Sequence[Job], wish: Wish, done: Done) -> Plan:
+def plan(queue: Sequence[Job], wish: Wish, done: Done, sent_back: Iterable[str] = ()) -> Plan:
     """What to do about the jobs of the window's selection.
+
+    ``sent_back`` are jobs whose requeue bit was off when they were requeued.
 
     A job that carries the hold of another window is left alone: a hold with a higher number would
     replace it.
     """
     tried = latest(done.holds)
     clear = [job for job in queue if job.hold != "unknown" and job.coarse != "ended"]
-    free = [job for job in clear if job.hold is None]
+    free = [job for job in clear if job.hold is None and not (job.probe and job.gate == "yes")]
     # A job that is being sent back can be held while it still completes.
     back = [job for job in free if job.completing and job.job_id in done.requeued]
     refused = [job for job in free if job.pending and _refused(tried.get(job.job_id))]
@@ -159,9 +163,15 @@ def plan(queue: Sequence[Job], wish: Wish, done: Done) -> Plan:
     active = [(job, _why_not(job, wish, done)) for job in queue if wish.concerns(job)]
     hold = [*wanted, *(job for job in back if job.job_id not in tried)]
     requeue = [job for job, reason in active if not reason]
+    bits, restored = set(sent_back), latest([*done.restores, *done.requeues])
     return Plan(
         hold=tuple(hold),
         requeue=tuple(requeue),
+        restore=tuple(
+            job.job_id
+            for job in clear
+            if job.job_id in bits and job.requeue == "yes" and job.job_id not in restored
+        ),
         held=tuple(job for job in clear if job.hold == wish.number),
         left=tuple(job for job in clear if job.pending and job.hold not in (None, wish.number)),
         refused=tuple(refused),
@@ -172,8 +182,13 @@ def plan(queue: Sequence[Job], wish: Wish, done: Done) -> Plan:
 
 
 def _refused(result: Record | None) -> bool:
-    """Whether slurmctld has said no: a job of scrontab can't be held, for example."""
-    return result is not None and result["outcome"] == "rejected"
+    """Whether slurmctld won't have it held: a job of scrontab, for example.
+
+    One that was running at that moment may be pending again.
+    """
+    if result is None or result["outcome"] != "rejected":
+        return False
+    return result["failure_class"] not in ("job_not_pending", "job_finished")
 
 
 def _why_not(job: Job, wish: Wish, done: Done) -> str:
@@ -198,6 +213,7 @@ def as_data(found: Plan, wish: Wish) -> dict[str, Any]:
     return {
         "hold": [job.job_id for job in found.hold],
         "requeue": [job.job_id for job in found.requeue],
+        "restore": list(found.restore),
         "started_before": found.started_before,
         "acts": found.acts,
         "urgent": found.urgent,
