@@ -84,7 +84,7 @@ class Site:
         kept = {"cache_path": where["cache_path"]}
         defaults.update({f"hpcops.slurm.{name}": kept for name in ("preflight", "job_info")})
         variables = {"maintenance_window_manifest_dir": str(self.folder)}
-        more = {"module_defaults": defaults, "vars": variables, "pipelining": True}
+        more: dict[str, Any] = {"module_defaults": defaults, "vars": variables, "pipelining": True}
         return plays.start([self.jobs.cluster.name], tasks, ["--diff"], **more)
 
     def manifest(self, number: int) -> Path:
@@ -240,7 +240,7 @@ def test_running_jobs_go_back_and_a_run_that_was_killed_is_run_again(site: Site)
     jobs.ids.append(alone)
     jobs.await_state("RUNNING", ready, unready, alone)
     every = [ready, unready, alone]
-    wish = {"select": {"names": ["window-c"]}, "running": "requeue", "poll": 1}
+    wish: dict[str, Any] = {"select": {"names": ["window-c"]}, "running": "requeue", "poll": 1}
     came, looks = site.play(window("open", 73, wait=4, **wish), seen(*every))
     # What may go back went back, and is held; the others were waited for in vain.
     assert f"{unready} (its requeue bit is off)" in came[0].failure
@@ -257,7 +257,7 @@ def test_running_jobs_go_back_and_a_run_that_was_killed_is_run_again(site: Site)
     run.process.wait()
     assert site.state(73) == "opening"
     # Run again, it takes those without the bit as well, and leaves the bit as it was.
-    more = {**wish, "requeue_any": True, "wait": 60}
+    more: dict[str, Any] = {**wish, "requeue_any": True, "wait": 60}
     came, looks = site.play(
         window("open", 73, before=f"scancel {alone}", **more),
         window("open", 73, **more),
@@ -342,10 +342,10 @@ def test_a_hold_that_may_still_land(fleet: Mapping[str, Cluster], tmp_path: Path
     jobs = site.jobs
     waiting = jobs.submit("-J", "window-d", "--begin=now+7200", count=2)
     start = jobs.look(*waiting)
-    asked = {"select": {"names": ["window-d"]}}
+    asked: dict[str, Any] = {"select": {"names": ["window-d"]}}
     quick = {"hpcops.slurm.job_hold": {**place("root"), "settle": False, "ttl": TTL}}
     fast = {"hpcops.slurm.job_info": {"command_timeout": 30}}
-    hung = {
+    hung: dict[str, Any] = {
         "environment": fault("hang", seconds=CREDENTIAL + 10),
         "module_defaults": {**quick, **fast},
     }
