@@ -71,6 +71,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._window import closing
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._window.jobs import (
     jobs_from,
+    only_predicted,
     window_number,
 )
 
@@ -89,6 +90,7 @@ def window_close_report(
     except ValueError as error:
         raise AnsibleFilterError(f"hpcops.slurm.window_close_report: {error}") from error
     now, known = time.time(), dict(manifest or {})
+    check = check or only_predicted([*done["releases"], *done["restores"]])
     seen = closing.Seen(jobs_from(jobs), jobs_from(past), done["releases"], done["restores"])
     data = closing.report(seen, known, number, now)
     failure = closing.failure(data, number)

@@ -80,7 +80,10 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._window import opening
-from ansible_collections.hpcops.slurm.plugins.plugin_utils._window.jobs import jobs_from
+from ansible_collections.hpcops.slurm.plugins.plugin_utils._window.jobs import (
+    jobs_from,
+    only_predicted,
+)
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._window.manifest import bits
 
 
@@ -102,6 +105,7 @@ def window_open_report(
     except ValueError as error:
         raise AnsibleFilterError(f"hpcops.slurm.window_open_report: {error}") from error
     results = opening.Done(**(done or {}))
+    check = check or only_predicted([*results.holds, *results.requeues, *results.restores])
     plan = opening.plan(jobs_from(jobs), wish, results, bits(manifest or {}))
     data = opening.report(plan, results)
     kept = opening.left_by(dict(manifest), dict(before or {}), data, results) if manifest else {}

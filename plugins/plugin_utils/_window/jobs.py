@@ -148,6 +148,12 @@ def latest(results: Sequence[Record]) -> dict[str, Record]:
     return {str(one["job_id"]): one for one in results}
 
 
+def only_predicted(results: Sequence[Record]) -> bool:
+    """Whether changes were predicted and nothing was sent, as in check mode."""
+    changed = [one for one in results if one["outcome"] == "applied"]
+    return bool(changed) and not any(one["calls"] for one in results)
+
+
 def some(items: Sequence[str], most: int = 10) -> str:
     """A list for people, not all of a long one."""
     more = " and %d more" % (len(items) - most) if len(items) > most else ""

@@ -90,6 +90,17 @@ def test_remaining_jobs_fail_unless_told_otherwise() -> None:
     assert found["failure"] == ""
 
 
+def test_what_was_only_foretold_is_told_so() -> None:
+    """A task in check mode does not say so to the others: its results have no calls."""
+    foretold = result("1", calls=[])
+    done = {"holds": [foretold], "requeues": [], "restores": []}
+    found = window_open_report.window_open_report([record("1")], 7, "leave", done=done)
+    assert found["headline"].startswith("window 7 would be opened: 1 pending job held")
+    closed = {"releases": [foretold], "restores": []}
+    found = window_close_report.window_close_report([record("1", hold=7)], 7, closed)
+    assert found["headline"].startswith("window 7 would be closed: 1 job released")
+
+
 @pytest.mark.parametrize(
     ("call", "arguments"),
     [

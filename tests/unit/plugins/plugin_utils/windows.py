@@ -53,7 +53,7 @@ def result(job_id: str, outcome: str = "applied", **more: Any) -> Data:
         "failure_class": "none",
         "before": {"state": "PENDING", "hold_instance": 7, "begin_time": BASE + 7},
         "after": {"state": "PENDING", "hold_instance": None, "begin_time": None},
-        "calls": [],
+        "calls": [{"call": "hold", "status": 0}],
         "settled": outcome != "unknown",
         "may_land_until": 1800000360 if outcome == "unknown" else None,
         "requeue_bit_left": "no",
