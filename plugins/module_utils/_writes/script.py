@@ -126,6 +126,9 @@ exit "$last"
 """
 )
 
+#: The job grows older from its new begin time on.
+_UPDATE_ANEW = _UPDATE.replace('"$change"', '"$change" ResetAccrueTime')
+
 _OPEN = (
     _LOOK
     + r"""
@@ -255,14 +258,18 @@ def hold_script(instance: int, marks: Marks, addresses: Sequence[Address]) -> Sc
     return Script(_COMMON + _UPDATE, arguments, (Call.HOLD,), tuple(addresses))
 
 
-def release_script(begin: int, marks: Marks, addresses: Sequence[Address]) -> Script:
+def release_script(
+    begin: int, marks: Marks, addresses: Sequence[Address], anew: bool = False
+) -> Script:
     """Lift the hold of those addresses that have the expected one in place.
 
-    ``begin`` (epoch seconds) is the begin time that is put back, 0 for now.
+    ``begin`` (epoch seconds) is the begin time that is put back, 0 for now. ``anew``: the jobs grow
+    older from then on, since the hold has kept them from it.
     """
     change = "StartTime=uts%d" % begin if begin else "StartTime=now"
     arguments = (change, *_look("EligibleTime", marks, addresses))
-    return Script(_COMMON + _UPDATE, arguments, (Call.RELEASE,), tuple(addresses))
+    text = _UPDATE_ANEW if anew else _UPDATE
+    return Script(_COMMON + text, arguments, (Call.RELEASE,), tuple(addresses))
 
 
 def open_script(marks: Marks, addresses: Sequence[Address]) -> Script:

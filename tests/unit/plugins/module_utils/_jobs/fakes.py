@@ -20,6 +20,7 @@ JOB = dict.fromkeys(records.FIELDS, "N/A") | {
     "State": "PENDING",
     "Reason": "None",
     "SubmitTime": "1796035504",
+    "AccrueTime": "1796035504",
     "Requeue": "1",
     "RestartCnt": "0",
     "PriorityLong": "4294",
