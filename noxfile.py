@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -168,6 +169,28 @@ def install_core(session: nox.Session, core: str, *more: str) -> None:
     session.install(f"ansible-core=={core}.*", *more)
 
 
+def build_archive(session: nox.Session, place: Path) -> Path:
+    """The archive of the collection, made of the tracked files."""
+    copy = export(place / "galaxy")
+    build = ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(place)]
+    session.run(*build, str(copy))
+    return max(place.glob("hpcops-slurm-*.tar.gz"), key=lambda path: path.stat().st_mtime)
+
+
+def awx_collection(session: nox.Session, place: Path) -> Path:
+    """A folder with the collection awx.awx, out of the package that bundles many collections."""
+    found = place / "awx"
+    if not found.exists():
+        wanted = ["--requirement", str(REQUIREMENTS / "awx.txt")]
+        session.run("pip", "download", "-q", "--no-deps", "-d", str(place), *wanted)
+        bundle = max(place.glob("ansible-*.whl"), key=lambda path: path.stat().st_mtime)
+        with zipfile.ZipFile(bundle) as content:
+            names = [name for name in content.namelist() if "_collections/awx/awx/" in name]
+            content.extractall(found, names)
+        bundle.unlink()
+    return found
+
+
 def add_units(core: str, python: str) -> None:
     """Unit tests under one ansible-core."""
 
@@ -213,7 +236,7 @@ def code(session: nox.Session) -> None:
     session.run("ruff", "format", "--check")
     mypy = ["mypy", "--config-file", str(ROOT / "pyproject.toml")]
     with session.chdir(collections):
-        places = ["plugins", "tests/unit", "tests/integration", "tests/benchmarks"]
+        places = ["plugins", "tests/unit", "tests/integration", "tests/ee", "tests/benchmarks"]
         session.run(*mypy, *(str(COLLECTION / place) for place in places))
     session.run(*mypy, "noxfile.py", "tests/sanity/get_pip.py")
     # The sandbox is a program of its own, with plain imports between its files.
@@ -233,10 +256,7 @@ def galaxy(session: nox.Session) -> None:
     """Build the archive, look into it, and import it as Ansible Galaxy does."""
     session.install("-r", str(REQUIREMENTS / "galaxy.txt"))
     place = Path(session.create_tmp())
-    copy = export(place / "galaxy")
-    build = ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(place)]
-    session.run(*build, str(copy))
-    archive = max(place.glob("hpcops-slurm-*.tar.gz"), key=lambda path: path.stat().st_mtime)
+    archive = build_archive(session, place)
     with tarfile.open(archive) as content:
         strangers = {name.split("/")[0] for name in content.getnames()} - SHIPPED
     if strangers:
@@ -252,6 +272,19 @@ def galaxy(session: nox.Session) -> None:
     findings = [line for line in str(log).splitlines() if line.startswith(("WARNING:", "ERROR:"))]
     if findings:
         session.error("the import has findings:\n" + "\n".join(findings))
+
+
+@nox.session(default=False)
+def ee(session: nox.Session) -> None:
+    """The collection as it is published: its archive installed, under ansible-runner, in AWX."""
+    session.install("-r", str(REQUIREMENTS / "ee.txt"))
+    link_collection()
+    place = Path(session.create_tmp()).resolve()
+    env = {
+        "ARCHIVE": str(build_archive(session, place)),
+        "AWX_COLLECTION": str(awx_collection(session, place)),
+    }
+    session.run("pytest", *(session.posargs or ["tests/ee"]), env=env)
 
 
 @nox.session(default=False)
