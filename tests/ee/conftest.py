@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The collection as it is published: installed from its archive into a folder of its own.
 
-ARCHIVE names the archive and AWX_COLLECTION a folder with the collection awx.awx; nox sets both. The
-clusters are those of the integration tests.
+ARCHIVE names the archive, and AWX_COLLECTION a folder with the collection awx.awx; nox sets both.
+The clusters are those of the integration tests.
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ def archive() -> Path:
 def installed(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A collections path that was empty and has nothing but the installed archive."""
     place = tmp_path_factory.mktemp("collections")
-    nowhere = {"ANSIBLE_GALAXY_SERVER": "http://127.0.0.1:9", "ANSIBLE_COLLECTIONS_PATH": str(place)}
+    nowhere = {
+        "ANSIBLE_GALAXY_SERVER": "http://127.0.0.1:9",
+        "ANSIBLE_COLLECTIONS_PATH": str(place),
+    }
     argv = ["ansible-galaxy", "collection", "install", str(archive), "-p", str(place), "--offline"]
     done = run(*argv, cwd=place, **nowhere)
     assert done.returncode == 0, done.stdout + done.stderr
