@@ -18,7 +18,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint unit sanity galaxy docs integration bench molecule clean clean-sandbox
+.PHONY: help setup demo test lint unit sanity galaxy docs integration ee bench molecule clean clean-sandbox
 
 help:
 	@echo 'make demo         audit a real Slurm cluster in a container and show the report'
@@ -27,10 +27,10 @@ help:
 	@echo 'make lint         ruff, mypy, yamllint, ansible-lint, licences, changelog, house rules'
 	@echo 'make unit         unit tests with the oldest and the newest ansible-core that runs here'
 	@echo 'make sanity       ansible-test sanity, likewise'
-	@echo 'make docs         antsibull-docs on plugins, roles and guides'
+	@echo 'make docs         antsibull-docs on plugins, roles and guides, and their site in build/docs'
 	@echo 'make galaxy       build the archive and import it as Ansible Galaxy does'
 	@echo 'make integration  tests against real Slurm'
-	@echo 'make  the writes against real Slurm: slow, and no part of make test'
+	@echo 'make ee           the archive in a folder of its own, under ansible-runner, and with AWX'
 	@echo 'make bench        what a preflight, a write and a read of many jobs cost, beside raw commands'
 	@echo 'make molecule     the molecule scenarios against real Slurm'
 	@echo 'make setup        only the virtual environments and the collection link'
@@ -65,7 +65,7 @@ sanity: .venv-nox/ready
 	@$(NOX) -t sanity
 
 docs: .venv-nox/ready
-	@$(NOX) -s docs-check
+	@$(NOX) -s docs-check docs-site
 
 galaxy: .venv-nox/ready
 	@$(NOX) -s galaxy
@@ -73,6 +73,9 @@ galaxy: .venv-nox/ready
 # Most of a test is waiting for Slurm: those on different clusters run at the same time.
 integration: .venv/ready $(COLLECTION)
 	@.venv/bin/pytest tests/integration -n 4 --dist loadscope --no-loadscope-reorder
+
+ee: .venv-nox/ready
+	@$(NOX) -s ee
 
 bench: .venv/ready $(COLLECTION)
 	@.venv/bin/python tests/benchmarks/bench.py $(BENCH)

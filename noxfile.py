@@ -274,6 +274,25 @@ def galaxy(session: nox.Session) -> None:
         session.error("the import has findings:\n" + "\n".join(findings))
 
 
+@nox.session(name="docs-site", default=False)
+def docs_site(session: nox.Session) -> None:
+    """The collection's site in build/docs; a reference that leads nowhere fails."""
+    session.install("-r", str(REQUIREMENTS / "docs-site.txt"))
+    sources, site = Path(session.create_tmp()).resolve() / "site", ROOT / "build/docs"
+    for place in (sources, site):
+        shutil.rmtree(place, ignore_errors=True)
+    sources.mkdir(mode=0o755, parents=True)
+    session.run(
+        *("antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error"),
+        *("--dest-dir", str(sources), "hpcops.slurm"),
+        env={"ANSIBLE_COLLECTIONS_PATH": str(link_collection())},
+    )
+    # All that is wrong is shown before it fails.
+    strict = ["--fail-on-warning", "--keep-going", "--quiet"]
+    session.run("sphinx-build", *strict, "-c", "docs/site", str(sources), str(site))
+    print(f"The site: {site / 'index.html'}")
+
+
 @nox.session(default=False)
 def ee(session: nox.Session) -> None:
     """The collection as it is published: its archive installed, under ansible-runner, in AWX."""
