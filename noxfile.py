@@ -303,7 +303,7 @@ def ee(session: nox.Session) -> None:
         "ARCHIVE": str(build_archive(session, place)),
         "AWX_COLLECTION": str(awx_collection(session, place)),
     }
-    session.run("pytest", *(session.posargs or ["tests/ee"]), env=env)
+    session.run("pytest", *(session.posargs or ["-n", "2", "--dist", "loadfile", "tests/ee"]), env=env)
 
 
 @nox.session(default=False)
