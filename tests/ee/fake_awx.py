@@ -228,7 +228,7 @@ def awx() -> Iterator[Awx]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     state.url = f"http://127.0.0.1:{server.server_port}"
     state.add("organizations", {"name": "Default"})
-    state.add("credentials", {"name": "login"})
+    state.add("credentials", {"name": "login nodes"})
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

@@ -18,20 +18,12 @@ import yaml
 from ansible_collections.hpcops.slurm.tests.ee.conftest import place_named_by, run
 from ansible_collections.hpcops.slurm.tests.ee.fake_awx import TOKEN, Awx, awx
 from ansible_collections.hpcops.slurm.tests.integration.plays import ROOT
+from ansible_collections.hpcops.slurm.tests.unit.examples import page_examples
 
 SECRET = "a-password-of-the-test"
-WANTED: dict[str, Any] = {
-    "awx_image": "registry.example.com/slurm-ee:1",
-    "awx_clusters": [
-        {"name": "alpha", "variables": {"ansible_host": "login1.alpha.example.com"}},
-        {"name": "beta"},
-    ],
-    "awx_credentials": ["login"],
-    "awx_email_recipients": ["hpc@example.com"],
-    "awx_email_sender": "awx@example.com",
-    "awx_email_password": SECRET,
-    "awx_webhook_url": "https://chat.example.com/hook",
-}
+#: What the guide shows, and a password.
+GUIDE = next(page_examples(ROOT / "docs" / "docsite" / "rst" / "guide_awx.rst"))
+WANTED: dict[str, Any] = {**yaml.safe_load(GUIDE), "awx_email_password": SECRET}
 
 
 @pytest.fixture
@@ -116,7 +108,7 @@ def survey_is_the_roles(survey: dict[str, Any]) -> None:
     ]
     for name, question in asked.items():
         option = options[name]
-        default = option["default"]
+        default = WANTED[f"awx_{name.removeprefix('capability_audit_')}"]
         assert question["default"] == ("\n".join(default) if isinstance(default, list) else default)
         assert question.get("choices", "").split("\n") == option.get("choices", [""])
 
