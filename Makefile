@@ -18,7 +18,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint unit sanity galaxy docs integration ee bench molecule clean clean-sandbox
+.PHONY: help setup demo test lint unit sanity galaxy docs integration ee ee-image bench molecule clean clean-sandbox
 
 help:
 	@echo 'make demo         audit a real Slurm cluster in a container and show the report'
@@ -31,6 +31,7 @@ help:
 	@echo 'make galaxy       build the archive and import it as Ansible Galaxy does'
 	@echo 'make integration  tests against real Slurm'
 	@echo 'make ee           the archive in a folder of its own, under ansible-runner, and with AWX'
+	@echo 'make ee-image     the execution environment, built with podman, and an audit in it; no part of make test'
 	@echo 'make bench        what a preflight, a write and a read of many jobs cost, beside raw commands'
 	@echo 'make molecule     the molecule scenarios against real Slurm'
 	@echo 'make setup        only the virtual environments and the collection link'
@@ -76,6 +77,9 @@ integration: .venv/ready $(COLLECTION)
 
 ee: .venv-nox/ready
 	@$(NOX) -s ee
+
+ee-image: .venv-nox/ready
+	@$(NOX) -s ee-image
 
 bench: .venv/ready $(COLLECTION)
 	@.venv/bin/python tests/benchmarks/bench.py $(BENCH)

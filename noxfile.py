@@ -303,7 +303,17 @@ def ee(session: nox.Session) -> None:
         "ARCHIVE": str(build_archive(session, place)),
         "AWX_COLLECTION": str(awx_collection(session, place)),
     }
-    session.run("pytest", *(session.posargs or ["-n", "2", "--dist", "loadfile", "tests/ee"]), env=env)
+    session.run(
+        "pytest", *(session.posargs or ["-n", "2", "--dist", "loadfile", "tests/ee"]), env=env
+    )
+
+
+@nox.session(name="ee-image", default=False)
+def ee_image(session: nox.Session) -> None:
+    """The image of execution-environment.yml, and an audit in it; needs root and podman."""
+    session.install("-r", str(REQUIREMENTS / "ee.txt"))
+    tag = session.posargs or ["localhost/hpcops-slurm-ee"]
+    session.run("tests/ee/build-image", session.bin, *tag, external=True)
 
 
 @nox.session(default=False)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """As much of AWX's interface as setting it up takes, kept in memory and served on loopback.
 
-What AWX refuses is refused here, as far as the playbook could get it wrong: fields that are missing,
-a survey whose defaults are none of its choices, a notification with values of another type.
+What AWX refuses is refused here, as far as the playbook could get it wrong: missing fields, surveys
+whose defaults are none of its choices, a notification with values of another type.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NOTIFICATIONS: dict[str, dict[str, type]] = {
     "webhook": {"url": str, "http_method": str, "disable_ssl_verification": bool, "username": str,
                 "password": str, "headers": dict},
 }  # fmt: skip
-SURVEY = {"integer": int, "multiselect": str, "multiplechoice": str}
+SURVEY: dict[str, type] = {"integer": int, "multiselect": str, "multiplechoice": str}
 
 
 class Refused(Exception):
@@ -124,15 +124,19 @@ class Awx:
                 return self.change(kind, int(number), body)
             case [kind, number]:
                 return self.shown(self.objects[kind][int(number)])
-            case ["job_templates", number, "survey_spec"] if method == "POST":
-                check_survey(body)
-                self.surveys[int(number)] = body
-                return {}
             case ["job_templates", number, "survey_spec"]:
-                return self.surveys.get(int(number), {})
+                return self.survey(int(number), method, body)
             case [kind, number, other]:
                 return self.link(f"{kind}/{number}/{other}", method, body)
         raise KeyError(path)
+
+    def survey(self, number: int, method: str, body: Object) -> Object:
+        """The survey of a template, and the setting of it."""
+        if method != "POST":
+            return self.surveys.get(number, {})
+        check_survey(body)
+        self.surveys[number] = body
+        return {}
 
     def link(self, place: str, method: str, body: Object) -> Any:
         """What is tied to an object, and the tying."""
@@ -153,7 +157,7 @@ def check_notification(one: Object) -> None:
     if set(given) != set(wanted):
         raise Refused(f"fields {sorted(set(given) ^ set(wanted))}")
     for name, kind in wanted.items():
-        if type(given[name]) is not kind:
+        if not isinstance(given[name], kind) or isinstance(given[name], bool) != (kind is bool):
             raise Refused(f"{name} is {given[name]!r}")
 
 
@@ -164,68 +168,75 @@ def check_survey(survey: Object) -> None:
     for one in survey["spec"]:
         if {"type", "question_name", "variable", "required"} - set(one):
             raise Refused(f"incomplete: {one}")
-        if type(one["default"]) is not SURVEY[one["type"]]:
+        if not isinstance(one["default"], SURVEY[one["type"]]):
             raise Refused(f"default: {one}")
-        if "choices" in one and set(one["default"].split("\n")) - set(one["choices"].split("\n")):
+        if "choices" in one and set(lines(one["default"])) - set(lines(one["choices"])):
             raise Refused(f"Default choice must be answered from the choices listed: {one}")
+
+
+def lines(text: str) -> list[str]:
+    """AWX keeps a list of choices as text."""
+    return text.split("\n")
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    protocol_version = "HTTP/1.1"
+    state: Awx
+    lock = threading.Lock()
+
+    def reply(self, status: int, content: Any) -> None:
+        """Send an answer."""
+        data = b"" if status == 204 else json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("X-API-Product-Name", "AWX")
+        self.send_header("X-API-Product-Version", "24.6.1")
+        self.end_headers()
+        self.wfile.write(data)
+
+    def serve(self) -> None:
+        """Answer a request of any method."""
+        length = int(self.headers.get("Content-Length") or 0)
+        body = json.loads(self.rfile.read(length) or b"{}")
+        parts = urlsplit(self.path)
+        path = [part for part in parts.path.split("/") if part]
+        if self.state.status != 200:
+            self.reply(self.state.status, {"detail": "the test wants it so"})
+        elif self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            self.reply(401, {"detail": "Invalid token."})
+        elif path[:2] != ["api", "v2"]:
+            self.reply(404, {"detail": "Not found."})
+        else:
+            self.answer(path[2:], dict(parse_qsl(parts.query)), body)
+
+    def answer(self, path: list[str], query: dict[str, str], body: Object) -> None:
+        """Answer a request that is let in."""
+        try:
+            with self.lock:
+                content = self.state.answer(self.command, path, query, body)
+        except Refused as error:
+            self.reply(400, {"error": str(error), "__all__": [str(error)]})
+        except KeyError as error:
+            self.reply(404, {"detail": f"Not found: {error}"})
+        else:
+            made = self.command == "POST" and len(path) == 1
+            self.reply(204 if content is None else 201 if made else 200, content)
+
+    do_GET = do_POST = do_PATCH = do_DELETE = serve  # noqa: N815
+
+    def log_message(self, *_arguments: Any) -> None:
+        """Nothing on the screen."""
 
 
 @contextmanager
 def awx() -> Iterator[Awx]:
     """An AWX on a port of its own, with one organization and one credential."""
     state = Awx()
-    lock = threading.Lock()
-
-    class Handler(BaseHTTPRequestHandler):
-        """One request."""
-
-        protocol_version = "HTTP/1.1"
-
-        def reply(self, status: int, content: Any) -> None:
-            """Send an answer."""
-            data = b"" if status == 204 else json.dumps(content).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.send_header("X-API-Product-Name", "AWX")
-            self.send_header("X-API-Product-Version", "24.6.1")
-            self.end_headers()
-            self.wfile.write(data)
-
-        def serve(self) -> None:
-            """Answer a request of any method."""
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length) or b"{}")
-            parts = urlsplit(self.path)
-            path = [part for part in parts.path.split("/") if part]
-            if state.status != 200:
-                self.reply(state.status, {"detail": "the test wants it so"})
-            elif self.headers.get("Authorization") != f"Bearer {TOKEN}":
-                self.reply(401, {"detail": "Invalid token."})
-            elif path[:2] != ["api", "v2"]:
-                self.reply(404, {"detail": "Not found."})
-            else:
-                self.answer(path[2:], dict(parse_qsl(parts.query)), body)
-
-        def answer(self, path: list[str], query: dict[str, str], body: Object) -> None:
-            """Answer a request that is let in."""
-            try:
-                with lock:
-                    content = state.answer(self.command, path, query, body)
-            except Refused as error:
-                self.reply(400, {"error": str(error), "__all__": [str(error)]})
-            except KeyError as error:
-                self.reply(404, {"detail": f"Not found: {error}"})
-            else:
-                made = self.command == "POST" and len(path) == 1
-                self.reply(204 if content is None else 201 if made else 200, content)
-
-        do_GET = do_POST = do_PATCH = do_DELETE = serve  # noqa: N815
-
-        def log_message(self, *_arguments: Any) -> None:
-            """Nothing on the screen."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    bound = type("Bound", (Handler,), {"state": state})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), bound)
     state.url = f"http://127.0.0.1:{server.server_port}"
     state.add("organizations", {"name": "Default"})
     state.add("credentials", {"name": "login nodes"})

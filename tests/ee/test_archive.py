@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -26,7 +27,7 @@ def test_what_is_installed(installed: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["role", "module", "filter", "callback"])
 def test_documentation(installed: Path, kind: str) -> None:
-    place = {"ANSIBLE_COLLECTIONS_PATH": str(installed), "ANSIBLE_NOCOLOR": "1"}
+    place: dict[str, Any] = {"ANSIBLE_COLLECTIONS_PATH": str(installed)}
     listed = run("ansible-doc", "-t", kind, "-l", "--json", "hpcops.slurm", **place)
     names = list(json.loads(listed.stdout))
     assert names, listed.stderr

@@ -146,7 +146,11 @@ def test_awx_collection_is_missing(tower: Awx, installed: Path) -> None:
 
 
 def test_variables_are_wrong(tower: Awx, paths: str) -> None:
-    wrong = {"awx_poll_interval": "soon", "awx_probe": "sometimes", "awx_fail_on": ["worse"]}
+    wrong: dict[str, Any] = {
+        "awx_poll_interval": "soon",
+        "awx_probe": "sometimes",
+        "awx_fail_on": ["worse"],
+    }
     done = setup(paths, tower.url, **wrong)
     assert done.returncode == 2
     assert "value of awx_probe must be one of: auto, always, never, got: sometimes" in done.stdout

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The dashboard and the alert rules ask for what the audit's Prometheus files have, and for all of it.
+"""The dashboard and the alert rules ask for what the audit's Prometheus files have: all of it.
 
 `promtool check rules docs/monitoring/alerts.yml`, where Prometheus is installed, reads the rules as
 Prometheus does.
