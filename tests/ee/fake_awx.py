@@ -168,9 +168,10 @@ def check_survey(survey: Object) -> None:
     for one in survey["spec"]:
         if {"type", "question_name", "variable", "required"} - set(one):
             raise Refused(f"incomplete: {one}")
-        if not isinstance(one["default"], SURVEY[one["type"]]):
+        default: Any = one["default"]
+        if type(default) is not SURVEY[one["type"]]:
             raise Refused(f"default: {one}")
-        if "choices" in one and set(lines(one["default"])) - set(lines(one["choices"])):
+        if "choices" in one and set(lines(str(default))) - set(lines(one["choices"])):
             raise Refused(f"Default choice must be answered from the choices listed: {one}")
 
 
