@@ -18,7 +18,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint unit sanity galaxy docs integration ee ee-image bench molecule clean clean-sandbox
+.PHONY: help setup demo test lint unit target matrix sanity galaxy docs integration ee ee-image bench molecule clean clean-sandbox
 
 help:
 	@echo 'make demo         audit a real Slurm cluster in a container and show the report'
@@ -26,6 +26,8 @@ help:
 	@echo 'make test         everything that CI runs; the gates below are its parts'
 	@echo 'make lint         ruff, mypy, yamllint, ansible-lint, licences, changelog, house rules'
 	@echo 'make unit         unit tests with the oldest and the newest ansible-core that runs here'
+	@echo 'make target       modules and readers with the oldest Python of a managed host that is here'
+	@echo 'make matrix       the engine with every Python of this machine that a managed host may have'
 	@echo 'make sanity       ansible-test sanity, likewise'
 	@echo 'make docs         antsibull-docs on plugins, roles and guides, and their site in build/docs'
 	@echo 'make galaxy       build the archive and import it as Ansible Galaxy does'
@@ -61,6 +63,14 @@ lint: .venv-nox/ready $(COLLECTION)
 
 unit: .venv-nox/ready $(COLLECTION)
 	@$(NOX) -t units
+
+# The oldest Python that is here, with the tests that are done soon.
+target: .venv-nox/ready $(COLLECTION)
+	@$(NOX) -t target -- -q -n auto tests/unit/plugins/modules \
+		tests/unit/plugins/module_utils/_cluster tests/unit/plugins/module_utils/_jobs
+
+matrix: .venv-nox/ready $(COLLECTION)
+	@$(NOX) -t matrix
 
 sanity: .venv-nox/ready
 	@$(NOX) -t sanity

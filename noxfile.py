@@ -31,6 +31,8 @@ CORES = {
     "2.20": ("3.12", "3.14"),
     "2.21": ("3.12", "3.14"),
 }
+# The oldest Python that a managed host may have.
+OLDEST_TARGET = "3.8"
 
 # What an installed collection has at its top.
 SHIPPED = {
@@ -203,6 +205,27 @@ def add_units(core: str, python: str) -> None:
     nox.session(name=f"units-{core}", python=python, default=False, tags=tags("units", core))(units)
 
 
+def add_target(python: str) -> None:
+    """What runs on managed hosts, tested with one of their Pythons."""
+
+    def target(session: nox.Session) -> None:
+        # The newest ansible-core that this Python can import: its module_utils is all that counts.
+        session.install("ansible-core", "-r", str(REQUIREMENTS / "units.txt"))
+        link_collection()
+        places = [f"tests/unit/plugins/{place}" for place in ("module_utils", "modules")]
+        session.run("pytest", *(session.posargs or ["-q", "-n", "auto", *places]))
+
+    target.__doc__ = f"The engine's unit tests with Python {python}, as on a managed host"
+    add = nox.session(
+        name=f"target-{python}",
+        python=python,
+        default=False,
+        tags=["matrix", *(["target"] if python == TARGETS[0] else [])],
+        venv_backend="venv",  # virtualenv has left Python 3.8
+    )
+    add(target)
+
+
 def add_sanity(core: str, python: str) -> None:
     """ansible-test sanity under one ansible-core.
 
@@ -331,4 +354,7 @@ USABLE = usable_cores(PYTHONS_FOUND)
 for usable_core, its_python in USABLE.items():
     add_units(usable_core, its_python)
     add_sanity(usable_core, its_python)
+TARGETS = [one for one in PYTHONS_FOUND if number(one) >= number(OLDEST_TARGET)]
+for its_python in TARGETS:
+    add_target(its_python)
 antsibull_nox.load_antsibull_nox_toml()

@@ -143,7 +143,8 @@ def test_d_01_blanks_and_equal_signs() -> None:
     found = case_words.case("D-01")
     values: dict[str, str] = {}
     for row in found["input"]["readings"][1]["rows"]:
-        values |= case_words.rows(row["text"], row["fields"], "\x1f", case_words.SQUEUE_FIELDS)[0]
+        shown = case_words.rows(row["text"], row["fields"], "\x1f", case_words.SQUEUE_FIELDS)
+        values.update(shown[0])
     assert "Reason=JobHeldUser" in found["input"]["readings"][0]["text"]
     job = fakes.job(values.pop("JobID"), Reason="JobHeldUser", **values)
     for job_id, expected in found["expect"]["jobs"].items():
