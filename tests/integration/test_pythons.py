@@ -83,8 +83,8 @@ def test_modules_run_under_every_python(cluster: Cluster, jobs: Jobs, tmp_path: 
         plays.task("hold", "hpcops.slurm.job_hold", write),
         plays.task("look", "hpcops.slurm.job_info", {"jobs": ["{{ job }}"]}),
     ]
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    run = plays.play([], tasks, ["-i", str(tmp_path / "hosts.json")], environment={"PATH": path})
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    run = plays.play([], tasks, ["-i", str(tmp_path / "hosts.json")], environment=environment)
     assert run.process.returncode == 0, run.output
     for version in found:
         host = f"py{version}"

@@ -152,9 +152,8 @@ def shared() -> Iterator[Path]:
 def test_root_writes_no_journal_there(put: Callable[[Path], None], read_only: bool) -> None:
     with shared() as folder:
         put(folder / "state")
-        with (
-            pytest.raises(SlurmError, match="journal"),
-            Journal(str(folder / "state"), read_only=read_only),
+        with pytest.raises(SlurmError, match="journal"), Journal(
+            str(folder / "state"), read_only=read_only
         ):
             pass
         precious = folder / "precious"
