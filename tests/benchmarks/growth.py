@@ -238,6 +238,14 @@ def machine() -> str:
     )
 
 
+# REUSE-IgnoreStart
+HEADER = """\
+<!--
+SPDX-FileCopyrightText: 2026 hpcops.slurm contributors
+SPDX-License-Identifier: GPL-3.0-or-later
+-->
+"""
+# REUSE-IgnoreEnd
 EXPLAINED = """\
 Seconds are of a whole `ansible-playbook`, beside those of a play of `ansible.builtin.ping` on as
 many hosts. Audits of more than one cluster are measured once. Commands are Slurm's that the task
@@ -250,11 +258,7 @@ def page(curves: Sequence[Curve], variant: str, rounds: int) -> str:
     day = time.strftime("%Y-%m-%d")
     intro = f"Written by `make growth` on {day}: medians of {rounds} rounds on `{variant}`."
     lines = [
-        "<!--",
-        "SPDX-FileCopyrightText: 2026 hpcops.slurm contributors",
-        "SPDX-License-Identifier: GPL-3.0-or-later",
-        "-->",
-        "",
+        HEADER,
         "# How cost grows",
         "",
         f"{intro} {machine()}.",
