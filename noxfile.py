@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,8 @@ CORES = {
     "2.20": ("3.12", "3.14"),
     "2.21": ("3.12", "3.14"),
 }
+# The oldest Python that a managed host may have.
+OLDEST_TARGET = "3.8"
 
 # What an installed collection has at its top.
 SHIPPED = {
@@ -173,6 +176,28 @@ def install_core(session: nox.Session, core: str, *more: str) -> None:
     session.install(f"ansible-core=={core}.*", *more)
 
 
+def build_archive(session: nox.Session, place: Path) -> Path:
+    """The archive of the collection, made of the tracked files."""
+    copy = export(place / "galaxy")
+    build = ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(place)]
+    session.run(*build, str(copy))
+    return max(place.glob("hpcops-slurm-*.tar.gz"), key=lambda path: path.stat().st_mtime)
+
+
+def awx_collection(session: nox.Session, place: Path) -> Path:
+    """A folder with the collection awx.awx, out of the package that bundles many collections."""
+    found = place / "awx"
+    if not found.exists():
+        wanted = ["--requirement", str(REQUIREMENTS / "awx.txt")]
+        session.run("pip", "download", "-q", "--no-deps", "-d", str(place), *wanted)
+        bundle = max(place.glob("ansible-*.whl"), key=lambda path: path.stat().st_mtime)
+        with zipfile.ZipFile(bundle) as content:
+            names = [name for name in content.namelist() if "_collections/awx/awx/" in name]
+            content.extractall(found, names)
+        bundle.unlink()
+    return found
+
+
 def add_units(core: str, python: str) -> None:
     """Unit tests under one ansible-core."""
 
@@ -183,6 +208,27 @@ def add_units(core: str, python: str) -> None:
 
     units.__doc__ = f"Unit tests with ansible-core {core} on Python {python}"
     nox.session(name=f"units-{core}", python=python, default=False, tags=tags("units", core))(units)
+
+
+def add_target(python: str) -> None:
+    """What runs on managed hosts, tested with one of their Pythons."""
+
+    def target(session: nox.Session) -> None:
+        # The newest ansible-core that this Python can import: its module_utils is all that counts.
+        session.install("ansible-core", "-r", str(REQUIREMENTS / "units.txt"))
+        link_collection()
+        places = [f"tests/unit/plugins/{place}" for place in ("module_utils", "modules")]
+        session.run("pytest", *(session.posargs or ["-q", "-n", "auto", *places]))
+
+    target.__doc__ = f"The engine's unit tests with Python {python}, as on a managed host"
+    add = nox.session(
+        name=f"target-{python}",
+        python=python,
+        default=False,
+        tags=["matrix", *(["target"] if python == TARGETS[0] else [])],
+        venv_backend="venv",  # virtualenv has left Python 3.8
+    )
+    add(target)
 
 
 def add_sanity(core: str, python: str) -> None:
@@ -218,7 +264,16 @@ def code(session: nox.Session) -> None:
     session.run("ruff", "format", "--check")
     mypy = ["mypy", "--config-file", str(ROOT / "pyproject.toml")]
     with session.chdir(collections):
-        places = ["plugins", "tests/unit", "tests/integration", "tests/faults", "tests/benchmarks"]
+        places = [
+            "plugins",
+            "tests/unit",
+            "tests/integration",
+            "tests/ee",
+            "tests/faults",
+            "tests/fuzz/targets.py",
+            "tests/model",
+            "tests/benchmarks",
+        ]
         session.run(*mypy, *(str(COLLECTION / place) for place in places))
     session.run(*mypy, "noxfile.py", "tests/sanity/get_pip.py")
     # The sandbox is a program of its own, with plain imports between its files.
@@ -238,10 +293,7 @@ def galaxy(session: nox.Session) -> None:
     """Build the archive, look into it, and import it as Ansible Galaxy does."""
     session.install("-r", str(REQUIREMENTS / "galaxy.txt"))
     place = Path(session.create_tmp())
-    copy = export(place / "galaxy")
-    build = ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(place)]
-    session.run(*build, str(copy))
-    archive = max(place.glob("hpcops-slurm-*.tar.gz"), key=lambda path: path.stat().st_mtime)
+    archive = build_archive(session, place)
     with tarfile.open(archive) as content:
         strangers = {name.split("/")[0] for name in content.getnames()} - SHIPPED
     if strangers:
@@ -259,6 +311,48 @@ def galaxy(session: nox.Session) -> None:
         session.error("the import has findings:\n" + "\n".join(findings))
 
 
+@nox.session(name="docs-site", default=False)
+def docs_site(session: nox.Session) -> None:
+    """The collection's site in build/docs; a reference that leads nowhere fails."""
+    session.install("-r", str(REQUIREMENTS / "docs-site.txt"))
+    sources, site = Path(session.create_tmp()).resolve() / "site", ROOT / "build/docs"
+    for place in (sources, site):
+        shutil.rmtree(place, ignore_errors=True)
+    sources.mkdir(mode=0o755, parents=True)
+    session.run(
+        *("antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error"),
+        *("--dest-dir", str(sources), "hpcops.slurm"),
+        env={"ANSIBLE_COLLECTIONS_PATH": str(link_collection())},
+    )
+    # All that is wrong is shown before it fails.
+    strict = ["--fail-on-warning", "--keep-going", "--quiet"]
+    session.run("sphinx-build", *strict, "-c", "docs/site", str(sources), str(site))
+    print(f"The site: {site / 'index.html'}")
+
+
+@nox.session(default=False)
+def ee(session: nox.Session) -> None:
+    """The collection as it is published: its archive installed, under ansible-runner, in AWX."""
+    session.install("-r", str(REQUIREMENTS / "ee.txt"))
+    link_collection()
+    place = Path(session.create_tmp()).resolve()
+    env = {
+        "ARCHIVE": str(build_archive(session, place)),
+        "AWX_COLLECTION": str(awx_collection(session, place)),
+    }
+    session.run(
+        "pytest", *(session.posargs or ["-n", "2", "--dist", "loadfile", "tests/ee"]), env=env
+    )
+
+
+@nox.session(name="ee-image", default=False)
+def ee_image(session: nox.Session) -> None:
+    """The image of execution-environment.yml, and an audit in it; needs root and podman."""
+    session.install("-r", str(REQUIREMENTS / "ee.txt"))
+    tag = session.posargs or ["localhost/hpcops-slurm-ee"]
+    session.run("tests/ee/build-image", session.bin, *tag, external=True)
+
+
 @nox.session(default=False)
 def molecule(session: nox.Session) -> None:
     """The molecule scenarios, each on a cluster of the sandbox that it starts and stops."""
@@ -274,4 +368,7 @@ USABLE = usable_cores(PYTHONS_FOUND)
 for usable_core, its_python in USABLE.items():
     add_units(usable_core, its_python)
     add_sanity(usable_core, its_python)
+TARGETS = [one for one in PYTHONS_FOUND if number(one) >= number(OLDEST_TARGET)]
+for its_python in TARGETS:
+    add_target(its_python)
 antsibull_nox.load_antsibull_nox_toml()

@@ -159,6 +159,7 @@ summary:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import readable_options
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.permission import permit
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.cancel import Cancel
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.options import (
@@ -179,7 +180,8 @@ def main() -> None:
     rules = dict(WRITE_RULES)
     named = ("restarts", "started_before")
     rules["mutually_exclusive"] = [*rules["mutually_exclusive"], named]
-    module = AnsibleModule(argument_spec=options, **rules)
+    with readable_options():
+        module = AnsibleModule(argument_spec=options, **rules)
     if not 1 <= module.params["wait_limit"] <= 86400:
         module.fail_json(msg="wait_limit lies between 1 and 86400 seconds")
     run_write(

@@ -127,6 +127,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import readable_options
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.permission import permit
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.options import (
     WRITE_RULES,
@@ -138,7 +139,8 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.task import r
 
 def main() -> None:
     options = {**write_options(), "instance": {"type": "int", "required": True}}
-    module = AnsibleModule(argument_spec=options, **WRITE_RULES)
+    with readable_options():
+        module = AnsibleModule(argument_spec=options, **WRITE_RULES)
     run_write(module, lambda params: Hold(params["instance"], time.time()), permit)
 
 

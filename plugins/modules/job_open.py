@@ -113,6 +113,7 @@ summary:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import readable_options
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.permission import permit
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.options import (
     WRITE_RULES,
@@ -123,7 +124,8 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.task import r
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=write_options(), **WRITE_RULES)
+    with readable_options():
+        module = AnsibleModule(argument_spec=write_options(), **WRITE_RULES)
     run_write(module, lambda params: Open(), permit)
 
 

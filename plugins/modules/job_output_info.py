@@ -226,6 +226,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.commands import Commands
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import (
+    readable_options,
     refused_options,
     slurm_options,
 )
@@ -263,12 +264,13 @@ def arguments() -> Dict[str, Any]:
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec=arguments(),
-        mutually_exclusive=[("job_id", "submission")],
-        required_one_of=[("job_id", "submission")],
-        supports_check_mode=True,
-    )
+    with readable_options():
+        module = AnsibleModule(
+            argument_spec=arguments(),
+            mutually_exclusive=[("job_id", "submission")],
+            required_one_of=[("job_id", "submission")],
+            supports_check_mode=True,
+        )
     params = module.params
     refused = refused_options(params, ("output_dir", "state_dir"))
     if refused:

@@ -17,6 +17,8 @@ description:
   - The instance is read once more immediately before the call, by the script that makes it.
   - The job's own begin time is put back if it still lies ahead. It is taken from the journal of M(hpcops.slurm.job_hold), so
     hold and release as the same user on the same host.
+  - A job that could not age under its hold, since it waited for another job or behind its gate when the hold was placed, ages from the
+    release on (C(ResetAccrueTime)).
   - The gate that a job was submitted under stays as it is, see M(hpcops.slurm.job_open).
 extends_documentation_fragment:
   - hpcops.slurm._attributes
@@ -121,6 +123,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import readable_options
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.permission import permit
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.options import (
     WRITE_RULES,
@@ -132,7 +135,8 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.task import r
 
 def main() -> None:
     options = {**write_options(), "instance": {"type": "int", "required": True}}
-    module = AnsibleModule(argument_spec=options, **WRITE_RULES)
+    with readable_options():
+        module = AnsibleModule(argument_spec=options, **WRITE_RULES)
     run_write(module, lambda params: Release(params["instance"], time.time()), permit)
 
 

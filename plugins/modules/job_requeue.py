@@ -128,6 +128,7 @@ summary:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import readable_options
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.permission import permit
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.options import (
     WRITE_RULES,
@@ -148,7 +149,8 @@ def main() -> None:
     named = ("restarts", "started_before")
     rules["mutually_exclusive"] = [*rules["mutually_exclusive"], named]
     rules["required_one_of"] = [*rules["required_one_of"], named]
-    module = AnsibleModule(argument_spec=options, **rules)
+    with readable_options():
+        module = AnsibleModule(argument_spec=options, **rules)
     run_write(
         module,
         lambda params: Requeue(params["restarts"], params["started_before"], params["suspended"]),

@@ -117,6 +117,7 @@ summary:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import readable_options
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.permission import permit
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.options import (
     WRITE_RULES,
@@ -128,7 +129,8 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.task import r
 
 def main() -> None:
     options = {**write_options(), "force": {"type": "bool", "default": False}}
-    module = AnsibleModule(argument_spec=options, **WRITE_RULES)
+    with readable_options():
+        module = AnsibleModule(argument_spec=options, **WRITE_RULES)
     run_write(module, lambda params: Restore(params["force"]), permit)
 
 

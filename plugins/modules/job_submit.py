@@ -74,7 +74,9 @@ options:
     description: Absolute path of the job's working directory, the user's home without one.
     type: str
   environment:
-    description: Variables that the job gets, beside those above.
+    description:
+      - Variables that the job gets, beside those above. Slurm keeps them with the job's batch script.
+      - Ansible logs the options of a task on the managed host, unless the task says C(no_log=true).
     type: dict
     default: {}
   gate:
@@ -242,38 +244,40 @@ summary:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.options import readable_options
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.permission import permit
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.options import deadline_options
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.submit_task import run_submit
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            **deadline_options(),
-            "submission": {"type": "str", "required": True},
-            "attempt": {"type": "int", "default": 1},
-            "script": {"type": "str"},
-            "command": {"type": "list", "elements": "str"},
-            "output_dir": {"type": "str", "required": True},
-            "name": {"type": "str"},
-            "partition": {"type": "str"},
-            "account": {"type": "str"},
-            "qos": {"type": "str"},
-            "time_limit": {"type": "int"},
-            "nodes": {"type": "int"},
-            "ntasks": {"type": "int"},
-            "ntasks_per_node": {"type": "int"},
-            "chdir": {"type": "str"},
-            "environment": {"type": "dict", "default": {}},
-            "gate": {"type": "bool", "default": False},
-            "trust_journal": {"type": "bool", "default": False},
-            "array": {"type": "str"},
-            "container_image": {"type": "str"},
-        },
-        mutually_exclusive=[("script", "command")],
-        supports_check_mode=True,
-    )
+    with readable_options():
+        module = AnsibleModule(
+            argument_spec={
+                **deadline_options(),
+                "submission": {"type": "str", "required": True},
+                "attempt": {"type": "int", "default": 1},
+                "script": {"type": "str"},
+                "command": {"type": "list", "elements": "str"},
+                "output_dir": {"type": "str", "required": True},
+                "name": {"type": "str"},
+                "partition": {"type": "str"},
+                "account": {"type": "str"},
+                "qos": {"type": "str"},
+                "time_limit": {"type": "int"},
+                "nodes": {"type": "int"},
+                "ntasks": {"type": "int"},
+                "ntasks_per_node": {"type": "int"},
+                "chdir": {"type": "str"},
+                "environment": {"type": "dict", "default": {}},
+                "gate": {"type": "bool", "default": False},
+                "trust_journal": {"type": "bool", "default": False},
+                "array": {"type": "str"},
+                "container_image": {"type": "str"},
+            },
+            mutually_exclusive=[("script", "command")],
+            supports_check_mode=True,
+        )
     run_submit(module, permit)
 
 

@@ -23,6 +23,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import 
     Requeue,
     Restore,
 )
+from ansible_collections.hpcops.slurm.tests.unit.old_pythons import paired
 
 DATA = Path(__file__).parent / "data"
 
@@ -81,7 +82,7 @@ def rows(
     return [
         {
             words[field]: value
-            for field, value in zip(fields, line.split(separator, len(fields) - 1), strict=True)
+            for field, value in paired(fields, line.split(separator, len(fields) - 1))
         }
         for line in text.splitlines()
     ]
@@ -199,7 +200,7 @@ def write_fields(values: dict[str, Any], now: int, base: int) -> dict[str, str]:
 
 def result_words(made: dict[str, Any]) -> dict[str, Any]:
     """What the cases ask about the result of a write."""
-    return {key: made[key] for key in ("outcome", "changed")} | {"class": made["failure_class"]}
+    return {"outcome": made["outcome"], "changed": made["changed"], "class": made["failure_class"]}
 
 
 def written_words(record: JobRecord) -> dict[str, Any]:

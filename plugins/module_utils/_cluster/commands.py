@@ -160,20 +160,24 @@ class Commands:
         if process is not None and process.returncode is None:
             _kill_group(process)
 
-    def run_detached(self, argv: Tuple[str, ...], patience: float) -> Detached:
+    def run_detached(self, argv: Tuple[str, ...], patience: float, text_in: str = "") -> Detached:
         """Start a program that goes on when this process dies, and wait for its end.
 
-        It has a session and files of its own. ``patience`` in seconds; a program that has not ended
-        by then goes on, and its status is None.
+        It has a session and files of its own; standard input holds ``text_in``, which nobody else
+        can see, as the arguments can be. ``patience`` in seconds; a program that has not ended by
+        then goes on, and its status is None.
         """
         with contextlib.ExitStack() as files:
             try:
                 out = files.enter_context(tempfile.TemporaryFile())
                 err = files.enter_context(tempfile.TemporaryFile())
+                given = files.enter_context(tempfile.TemporaryFile())
+                given.write(text_in.encode("utf-8", "surrogateescape"))
+                given.seek(0)
                 # run_command of AnsibleModule waits for the end, and takes it along.
                 process = subprocess.Popen(  # pylint: disable=ansible-bad-function
                     argv,
-                    stdin=subprocess.DEVNULL,
+                    stdin=given,
                     stdout=out,
                     stderr=err,
                     env=self.environment,

@@ -57,7 +57,7 @@ def credential_lifetime(configuration: Configuration) -> Optional[int]:
         return None
     for part in (info or "").split(","):
         name, _equals, number = part.strip().partition("=")
-        if name.lower() == "ttl":
+        if name == "ttl":  # in just these letters (slurm_get_auth_ttl())
             ok = re.match(r"\d{1,6}\Z", number, re.ASCII) and int(number) > 0
             return int(number) if ok else None
     return default

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import sys
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
@@ -19,6 +20,9 @@ LONGEST = 36525 * 86400
 
 #: Characters in one text: a partition list is far shorter, and an argument takes 131,071 bytes.
 LARGEST_TEXT = 4096
+
+#: Files that have to be the same ones whatever directory a process has been started in.
+_PATHS = ("slurm_conf", "state_dir", "cache_path")
 
 _NO_TEXT = re.compile("[\\x00\\ud800-\\udfff]")
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f]")
@@ -56,7 +60,7 @@ def refused_options(
     No text may hold a NUL or half a character: no argument or file name can. ``lines`` names
     options that become an argument or a path, and so are one short line each. ``seconds`` names
     durations with the least and the most that each may be. ``slurm_conf`` and ``command_timeout``
-    are looked at always.
+    are looked at always. The paths of our own files and of slurm.conf have to be absolute.
     """
     for name, value in params.items():
         if any(_NO_TEXT.search(text) for text in _texts(value)):
@@ -67,6 +71,8 @@ def refused_options(
             return "%s holds a control character: %r" % (name, text[:80])
         if len(text) > LARGEST_TEXT:
             return "%s has %d characters, at most %d make sense" % (name, len(text), LARGEST_TEXT)
+        if name in _PATHS and text and not os.path.isabs(text):
+            return "%s is no absolute path: %r" % (name, text)
     for name, (least, most) in {"command_timeout": TIMEOUT_RANGE, **(seconds or {})}.items():
         number = params.get(name)
         # NaN is neither below nor above

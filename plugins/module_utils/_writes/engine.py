@@ -286,11 +286,13 @@ class Writer:
 
         Nothing is sent for a job while an earlier write of it may still land.
         """
+        # What may land after this is in flight, though its bound has passed when the lock is had.
+        now = time.time()
         read = self._read(report, names)
         whole = self._whole(read.found)
         scripts: List[Tuple[str, Script]] = []
         with self.journal as journal:
-            history = History(journal.entries(), self.order.cluster, time.time())
+            history = History(journal.entries(), self.order.cluster, now)
             plans = self._plans(read, history, whole)
             flying = {plan.job_id: history.flying(self.order.action, plan) for plan in plans}
             ready = [plan for plan in plans if plan.sends and flying[plan.job_id] is None]
@@ -349,7 +351,9 @@ class Writer:
     def _read(self, report: Report, names: Optional[Sequence[str]]) -> _Read:
         """What there is. A job that is named twice counts once, by its first name."""
         if names is None:
-            queue = read_queue(self.run, self.order.selection or Selection())
+            queue = read_queue(
+                self.run, self.order.selection or Selection(), self.order.action.reads
+            )
             every = RecordIndex(queue.records).rows
             return _Read({record.id_text: record for record in queue.records}, every)
         rows: Dict[int, Sequence[JobRecord]] = {}
@@ -357,7 +361,8 @@ class Writer:
         ids = require_job_ids(dict.fromkeys(names))
         found: Dict[str, JobRecord] = {}
         lookups: List[JobLookup] = []
-        for text, lookup in (read_jobs(self.run, ids) if ids else {}).items():
+        reads = self.order.action.reads
+        for text, lookup in (read_jobs(self.run, ids, reads) if ids else {}).items():
             if lookup.rows is not answer:  # all ids of one answer share its rows
                 answer = lookup.rows
                 rows.update(answer)

@@ -144,7 +144,11 @@ def landed(entry: Entry, record: JobRecord) -> bool:
 
 
 def _same_job(entry: Entry, record: JobRecord) -> bool:
-    """Whether the entry is about this job: a requeue sets the submit time anew."""
+    """Whether the entry is about this job, and not about an earlier one with its number.
+
+    The submit time of a job that is requeued changes when its execution is over, after its restart
+    count: the two don't tell together. A job that is new has not been restarted.
+    """
     if entry.submitted is None or not isinstance(record.submit_time, int):
         return True
-    return entry.submitted == record.submit_time or entry.restarts != record.restarts
+    return entry.submitted == record.submit_time or record.restarts != 0

@@ -140,7 +140,9 @@ class Journal:
 
     def _check(self, status: os.stat_result) -> None:
         others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or others:
+        ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+        # A second name may be that of any file of this user's.
+        if not ours or others or status.st_nlink > 1:
             raise SlurmError(
                 "The journal %s is not a file that only this user may write" % self.path,
                 FailureClass.UNCLASSIFIED,
@@ -152,7 +154,9 @@ class Journal:
         status = os.stat(self.directory)
         others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
         sticky = status.st_mode & stat.S_ISVTX
-        if status.st_uid not in (0, os.geteuid()) or (others and not sticky):
+        # Whoever owns a link says where it leads to.
+        owners = {status.st_uid, os.lstat(self.directory).st_uid}
+        if not owners <= {0, os.geteuid()} or (others and not sticky):
             raise SlurmError(
                 "The journal's directory %s is one that others may write" % self.directory,
                 FailureClass.UNCLASSIFIED,

@@ -16,7 +16,8 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
     FailureClass,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.values import UNKNOWN
-from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.hold import hold_time
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.fields import moment
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.hold import HOLD_BASE, hold_time
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import JobRecord
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.rows import Marks
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import Base, Coarse
@@ -49,7 +50,7 @@ class Plan:
     ``begin`` is the job's own begin time behind a hold (epoch seconds, 0 for none); ``whole`` says
     that a component is named together with the rest of its job; ``rows`` is how many rows of the
     job's record are as the action expects, of those that squeue shows: the tasks of an array share
-    a record until they are split off.
+    a record until they are split off; ``age_stopped`` says that a hold keeps the job from ageing.
     """
 
     job_id: str
@@ -60,6 +61,7 @@ class Plan:
     begin: int = 0
     rows: int = 1
     whole: bool = False
+    age_stopped: bool = False
 
     @property
     def sends(self) -> bool:
@@ -109,6 +111,8 @@ class Action:
     waits = True
     #: Whether it ends jobs.
     ends = False
+    #: squeue's fields that it looks at beside those of every record.
+    reads: Tuple[str, ...] = ()
 
     @property
     def number(self) -> int:
@@ -395,6 +399,17 @@ class Hold(Action):
         return {"hold_instance": self.instance, "begin_time": hold_time(self.instance)}
 
 
+def age_stopped(record: JobRecord) -> bool:
+    """Whether the job grows older from a hold's far future on, so that it never does.
+
+    Slurm sets AccrueTime once, from the begin time that it finds. For a job that could not start
+    before it was held, since it waited for another one or was held by its owner, that is the
+    hold's, and the release does not change it (seen on 22.05.8 and 26.05.5).
+    """
+    since = moment(record.extra.get("AccrueTime", ""))
+    return isinstance(since, int) and since >= HOLD_BASE
+
+
 @dataclass(frozen=True)
 class Release(Action):
     """Lift the hold ``instance``, and put the job's own begin time back if it still lies ahead."""
@@ -403,6 +418,7 @@ class Release(Action):
     now: float
     needs = Needs.HOLD
     name = "release"
+    reads = ("AccrueTime",)
 
     def __post_init__(self) -> None:
         """Raises ValueError when the instance is out of range."""
@@ -434,16 +450,17 @@ class Release(Action):
         reason = "instance %d lifted" % self.instance + _begin_unknown(memory)
         if begin:
             reason += ", the job's own begin time put back"
-        return Plan(job_id, record, None, reason, begin=begin)
+        aged = age_stopped(record)
+        return Plan(job_id, record, None, reason, begin=begin, age_stopped=aged)
 
     def scripts(self, plans: Sequence[Plan], marks: Marks) -> Sequence[Script]:
-        """One list call a batch and a begin time."""
-        by_begin: Dict[int, List[Plan]] = {}
+        """One list call a batch, a begin time, and what becomes of the age."""
+        alike: Dict[Tuple[int, bool], List[Plan]] = {}
         for plan in plans:
-            by_begin.setdefault(plan.begin, []).append(plan)
+            alike.setdefault((plan.begin, plan.age_stopped), []).append(plan)
         return [
-            release_script(begin, marks, batch)
-            for begin, group in by_begin.items()
+            release_script(begin, marks, batch, anew)
+            for (begin, anew), group in alike.items()
             for batch in self._batches(group)
         ]
 

@@ -126,6 +126,9 @@ exit "$last"
 """
 )
 
+#: The job grows older from its new begin time on.
+_UPDATE_ANEW = _UPDATE.replace('"$change"', '"$change" ResetAccrueTime')
+
 _OPEN = (
     _LOOK
     + r"""
@@ -182,13 +185,9 @@ call 1 scontrol update "JobId=$1" Requeue=0
 exit "$last"
 """
 
-#: $1 the batch script, the rest is sbatch's. What a variable holds is not read again by the shell.
+#: The batch script is on standard input: it may hold what is nobody else's business.
 _SUBMIT = r"""
-text=$1
-shift
-call 1 sbatch "$@" <<END
-$text
-END
+call 1 sbatch "$@"
 exit "$last"
 """
 
@@ -259,14 +258,18 @@ def hold_script(instance: int, marks: Marks, addresses: Sequence[Address]) -> Sc
     return Script(_COMMON + _UPDATE, arguments, (Call.HOLD,), tuple(addresses))
 
 
-def release_script(begin: int, marks: Marks, addresses: Sequence[Address]) -> Script:
+def release_script(
+    begin: int, marks: Marks, addresses: Sequence[Address], anew: bool = False
+) -> Script:
     """Lift the hold of those addresses that have the expected one in place.
 
-    ``begin`` (epoch seconds) is the begin time that is put back, 0 for now.
+    ``begin`` (epoch seconds) is the begin time that is put back, 0 for now. ``anew``: the jobs grow
+    older from then on, since the hold has kept them from it.
     """
     change = "StartTime=uts%d" % begin if begin else "StartTime=now"
     arguments = (change, *_look("EligibleTime", marks, addresses))
-    return Script(_COMMON + _UPDATE, arguments, (Call.RELEASE,), tuple(addresses))
+    text = _UPDATE_ANEW if anew else _UPDATE
+    return Script(_COMMON + text, arguments, (Call.RELEASE,), tuple(addresses))
 
 
 def open_script(marks: Marks, addresses: Sequence[Address]) -> Script:
@@ -305,6 +308,6 @@ def cancel_execution_script(marks: Marks, addresses: Sequence[Address]) -> Scrip
     return Script(_COMMON + _CANCEL_EXECUTION, arguments, (Call.CANCEL,), tuple(addresses))
 
 
-def submit_script(text: str, arguments: Sequence[str]) -> Script:
-    """Submit the batch script ``text``, with these arguments of sbatch; it calls no scontrol."""
-    return Script(_COMMON + _SUBMIT, (text, *arguments), (), (), looks=False)
+def submit_script(arguments: Sequence[str]) -> Script:
+    """Submit what is on standard input, with these arguments of sbatch; it calls no scontrol."""
+    return Script(_COMMON + _SUBMIT, tuple(arguments), (), (), looks=False)

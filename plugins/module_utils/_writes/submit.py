@@ -240,9 +240,11 @@ class Submitter:
         )
 
     def _send(self, nonce: str, looked: float) -> Step:
-        script = submit_script(self.order.text, sbatch_arguments(self.order.job))
+        script = submit_script(sbatch_arguments(self.order.job))
         patience = max(0.0, self.deadline - time.time()) + 2 * (KILL_AFTER + 1)
-        end = self.commands.run_detached(script.argv(nonce, self.deadline), patience)
+        end = self.commands.run_detached(
+            script.argv(nonce, self.deadline), patience, self.order.text + "\n"
+        )
         sent = judge_submission(end, nonce)
         started = time.time()
         queued = self._look()

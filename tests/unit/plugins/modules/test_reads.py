@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._packed import unpacked
+from ansible_collections.hpcops.slurm.tests.unit.old_pythons import controllers_share
 from ansible_collections.hpcops.slurm.tests.unit.plugins.modules.processes import (
     Ran,
     Slurm,
@@ -46,6 +47,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
+@controllers_share
 def test_packed_or_plain(bench: Bench) -> None:
     bench.slurm.jobs([job("5"), job("6_1", State="RUNNING")])
     plain = bench.run("job_info", fields=["state"]).result

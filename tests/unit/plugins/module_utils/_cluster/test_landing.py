@@ -39,7 +39,8 @@ def cluster(
         ("auth/slurm", "ttl=5", 5),
         ("auth/munge", "ttl=60,cred_expire=60", 60),
         ("auth/munge", "cred_expire=60", 300),
-        ("auth/munge", "socket=/run/m, TTL=7", 7),
+        ("auth/munge", "socket=/run/m, ttl=7", 7),
+        ("auth/munge", "TTL=7", 300),  # credentials live on with it: seen on 24.11
         ("auth/munge", "ttl=7,ttl=9", 7),
         ("auth/munge", "nottl=7", 300),
         ("auth/munge", "ttl=0", None),

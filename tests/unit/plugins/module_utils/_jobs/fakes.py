@@ -16,10 +16,12 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs import records,
 
 T = TypeVar("T")
 
-JOB = dict.fromkeys(records.FIELDS, "N/A") | {
+JOB = {
+    **dict.fromkeys(records.FIELDS, "N/A"),
     "State": "PENDING",
     "Reason": "None",
     "SubmitTime": "1796035504",
+    "AccrueTime": "1796035504",
     "Requeue": "1",
     "RestartCnt": "0",
     "PriorityLong": "4294",
@@ -36,7 +38,8 @@ JOB = dict.fromkeys(records.FIELDS, "N/A") | {
     "Name": "sbatch",
     "Comment": "(null)",
 }
-ROW = dict.fromkeys(sacct.FIELDS, "") | {
+ROW = {
+    **dict.fromkeys(sacct.FIELDS, ""),
     "State": "COMPLETED",
     "ExitCode": "0:0",
     "Submit": "1796035504",
@@ -56,15 +59,15 @@ def job(job_id: str, **values: str) -> dict[str, str]:
     number, _sign, component = number.partition("+")
     ids = {"JobID": number, "ArrayJobID": number, "ArrayTaskID": task or "N/A"}
     if component:
-        ids |= {"HetJobID": number, "HetJobOffset": component}
-    return JOB | ids | values
+        ids.update({"HetJobID": number, "HetJobOffset": component})
+    return {**JOB, **ids, **values}
 
 
 def row(job_id: str, **values: str) -> dict[str, str]:
     """A row of sacct for a job, a successful one unless said."""
     raw = job_id.replace("_", ".").replace("+", ".").partition(".")[0]
     step = job_id.partition(".")[2]
-    return ROW | {"JobID": job_id, "JobIDRaw": raw + ("." + step if step else "")} | values
+    return {**ROW, "JobID": job_id, "JobIDRaw": raw + ("." + step if step else ""), **values}
 
 
 def option(argv: Sequence[str], name: str) -> str:

@@ -110,7 +110,7 @@ def test_a_value_that_is_not_known_is_not_made_up() -> None:
     assert entry["reason"] == "the command was not run: its execution is not known"
     (asked,) = site.ask("9", words=("ask", "{job_id}"))
     assert asked["ceased"] == "yes"
-    cut_off = Site([], [row | {"NodeList": "n[1-"}])
+    cut_off = Site([], [{**row, "NodeList": "n[1-"}])
     (entry,) = cut_off.ask("9")
     assert (entry["ceased"], cut_off.asked) == ("unknown", [])
 

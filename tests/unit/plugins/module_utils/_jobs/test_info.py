@@ -22,6 +22,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.shapes import N
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.squeue import Selection
 from ansible_collections.hpcops.slurm.plugins.plugin_utils._packed import unpacked
 from ansible_collections.hpcops.slurm.tests.unit import case_words
+from ansible_collections.hpcops.slurm.tests.unit.old_pythons import controllers_share, paired
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._jobs import fakes
 
 JOBS = [fakes.job("12"), fakes.job("13_4", EligibleTime="4102444805")]
@@ -62,7 +63,7 @@ class Slurm:
     ) -> dict[str, Any]:
         """What the module would return."""
         info = job_info(self, jobs, selection, names, self.ask)
-        records = [dict(zip(info.names, row, strict=True)) for row in info.rows]
+        records = [dict(paired(info.names, row)) for row in info.rows]
         assert json.loads(json.dumps(records)) == records
         found = {"missing": info.missing, "doubtful": info.doubtful, "reasons": info.reasons}
         return {"jobs": records, **found, "warnings": list(info.warnings)}
@@ -311,12 +312,13 @@ def test_a_state_that_is_not_known_is_kept_and_warned_about() -> None:
 # Packed
 
 
+@controllers_share
 @pytest.mark.parametrize("count", [0, 1, BATCH, BATCH + 1, 2 * BATCH + 5])
 def test_packed_rows_are_the_same(count: int) -> None:
     odd = 'Größe ☃\n"'
     rows: list[list[Any]] = [[str(one), one, None, {"a": odd}, []] for one in range(count)]
     value = json.loads(json.dumps(packed("abcde", iter(rows))))
-    assert unpacked(value) == [dict(zip("abcde", row, strict=True)) for row in rows]
+    assert unpacked(value) == [dict(paired("abcde", row)) for row in rows]
 
 
 @pytest.mark.parametrize("value", [{}, {"names": ["a"]}, {"names": ["a"], "rows": "eA=="}, None])

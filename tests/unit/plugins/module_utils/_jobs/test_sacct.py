@@ -304,7 +304,7 @@ def test_success() -> None:
 
 @pytest.mark.parametrize("job_id", ["x", "", "12x", "12_[1-3,...", "12_[1-3"])
 def test_rows_without_an_id_are_unreadable(job_id: str) -> None:
-    run = fakes.Sacct([fakes.row("12") | {"JobID": job_id}])
+    run = fakes.Sacct([{**fakes.row("12"), "JobID": job_id}])
     error = failure_of(run, ["12"])
     assert error.failure is FailureClass.OUTPUT_UNREADABLE
 
@@ -345,7 +345,7 @@ def test_any_output_is_executions_or_unreadable(out: bytes) -> None:
     )
 )
 def test_any_values_are_an_execution_or_unreadable(values: dict[str, str]) -> None:
-    accounting = Accounting(fakes.Sacct([fakes.row("12") | values | {"JobIDRaw": "12"}]))
+    accounting = Accounting(fakes.Sacct([{**fakes.row("12"), **values, "JobIDRaw": "12"}]))
     found = fakes.list_or_unreadable(
         lambda: accounting.histories([parse_job_id("12")])["12"].executions
     )

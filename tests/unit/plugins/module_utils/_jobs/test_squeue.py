@@ -40,6 +40,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.squeue import (
     read_queue,
 )
 from ansible_collections.hpcops.slurm.tests.unit import case_words
+from ansible_collections.hpcops.slurm.tests.unit.old_pythons import paired
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._jobs import fakes
 
 MARKS = Marks("~abc", "^abc")
@@ -142,7 +143,8 @@ def test_d_01_blanks_and_equal_signs() -> None:
     found = case_words.case("D-01")
     values: dict[str, str] = {}
     for row in found["input"]["readings"][1]["rows"]:
-        values |= case_words.rows(row["text"], row["fields"], "\x1f", case_words.SQUEUE_FIELDS)[0]
+        shown = case_words.rows(row["text"], row["fields"], "\x1f", case_words.SQUEUE_FIELDS)
+        values.update(shown[0])
     assert "Reason=JobHeldUser" in found["input"]["readings"][0]["text"]
     job = fakes.job(values.pop("JobID"), Reason="JobHeldUser", **values)
     for job_id, expected in found["expect"]["jobs"].items():
@@ -501,7 +503,7 @@ def test_complaints_leave_rows_good_and_absence_open() -> None:
     [{"JobID": "x"}, {"JobID": ""}, {"JobID": "0"}, {"ArrayTaskID": "3-5..."}, {"HetJobID": "?"}],
 )
 def test_rows_without_an_id_are_unreadable(values: dict[str, str]) -> None:
-    run = fakes.Squeue([fakes.job("12"), fakes.job("12") | {"ArrayJobID": "12"} | values])
+    run = fakes.Squeue([fakes.job("12"), {**fakes.job("12"), "ArrayJobID": "12", **values}])
     error = failure_of(run, ["12"])
     assert error.failure is FailureClass.OUTPUT_UNREADABLE
     assert error.evidence["text"]
@@ -534,7 +536,7 @@ def test_values_that_are_not_there() -> None:
 def as_result(record: JobRecord) -> dict[str, Any]:
     """All values that job_info returns of a job."""
     shape = Shape((), lambda _end: Answer.UNKNOWN)
-    return dict(zip(shape.names, shape.reader(FIELDS)(record.row), strict=True))
+    return dict(paired(shape.names, shape.reader(FIELDS)(record.row)))
 
 
 def test_results_are_plain() -> None:
@@ -605,7 +607,7 @@ def test_any_output_is_jobs_or_unreadable(out: bytes) -> None:
 def test_any_values_are_a_record_or_unreadable(values: dict[str, str]) -> None:
     marks = fresh_marks()
     form = fakes.option(squeue.jobs_arguments([parse_job_id("12")], marks), "--Format")
-    out = fakes.squeue_text([fakes.job("12") | values], form)
+    out = fakes.squeue_text([{**fakes.job("12"), **values}], form)
     records = fakes.list_or_unreadable(lambda: squeue.parse_jobs(out, marks))
     if records is None:
         return

@@ -24,6 +24,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import 
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.rows import fresh_marks
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.sacct import Execution
 from ansible_collections.hpcops.slurm.tests.unit import case_words
+from ansible_collections.hpcops.slurm.tests.unit.old_pythons import paired
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._jobs import fakes
 
 TRANSCRIPTS = case_words.DATA / "transcripts"
@@ -50,8 +51,8 @@ def records_of(path: Path) -> list[JobRecord]:
     jobs = []
     for line in lines_of(path):
         values = line[:-1].split("|", len(SQUEUE_FIELDS) - 1)
-        row = dict(zip(SQUEUE_FIELDS, values, strict=True))
-        jobs.append(fakes.JOB | row | {"HetJobOffset": row["HetJobID"] and "N/A"})
+        row = dict(paired(SQUEUE_FIELDS, values))
+        jobs.append({**fakes.JOB, **row, "HetJobOffset": row["HetJobID"] and "N/A"})
     marks = fresh_marks()
     form = fakes.option(squeue.jobs_arguments([parse_job_id("1")], marks), "--Format")
     return list(squeue.parse_jobs(fakes.squeue_text(jobs, form), marks))
@@ -62,7 +63,7 @@ def executions_of(path: Path, release: str) -> list[Execution]:
     restarts = release != "22.05.8"
     fields = [name for name in SACCT_FIELDS if restarts or name != "Restarts"]
     table = [
-        fakes.ROW | dict(zip(fields, line.split("\x1f", len(fields) - 1), strict=True))
+        {**fakes.ROW, **dict(paired(fields, line.split("\x1f", len(fields) - 1)))}
         for line in lines_of(path)
     ]
     form = fakes.option(sacct.arguments([parse_job_id("1")], "~", restarts=restarts), "--format")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import Reply
+from ansible_collections.hpcops.slurm.tests.unit.old_pythons import without_prefix
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._jobs.fakes import (
     job,
     option,
@@ -131,9 +132,9 @@ class FakeSlurm:
         if argv[1:] == ("ping",):
             return Reply(argv, 0 if "UP" in self.ping else 1, self.ping.encode(), b"")
         if argv[1] == "update":
-            found = self.jobs[argv[2].removeprefix("JobId=")]
-            start = argv[3].removeprefix("StartTime=")
-            found["EligibleTime"] = str(AS_OF) if start == "now" else start.removeprefix("uts")
+            found = self.jobs[without_prefix(argv[2], "JobId=")]
+            start = without_prefix(argv[3], "StartTime=")
+            found["EligibleTime"] = str(AS_OF) if start == "now" else without_prefix(start, "uts")
         elif argv[1] == "release":
             self.jobs[argv[2]].update(PriorityLong="4294", Reason="BeginTime")
         else:

@@ -25,6 +25,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.capabiliti
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.declarations import (
     declarations,
 )
+from ansible_collections.hpcops.slurm.tests.unit.old_pythons import paired
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._preflight.samples import (
     SPEC,
     configuration,
@@ -41,7 +42,7 @@ def test_fourteen_capabilities_in_the_specs_order_and_words() -> None:
     ]
     assert len(found) == 14
     assert [one["name"] for one in found] == [one["name"] for one in SPEC["capabilities"]]
-    for one, wanted in zip(found, SPEC["capabilities"], strict=True):
+    for one, wanted in paired(found, SPEC["capabilities"]):
         assert one["source"] == wanted["source"]
         if wanted["source"] == "declared":
             assert one["support"] == wanted["support"]

@@ -229,7 +229,8 @@ def test_a_forged_comment_of_another_row_is_no_row() -> None:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that only the pauses move; holds the pauses."""
-    now, pauses = [1.8e9], list[float]()
+    now = [1.8e9]
+    pauses: list[float] = []
 
     def sleep(seconds: float) -> None:
         pauses.append(seconds)

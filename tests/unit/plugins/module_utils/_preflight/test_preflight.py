@@ -105,7 +105,8 @@ class Host:
             poll_interval=more.pop("poll_interval", None),
             clock_skew_max=5.0,
         )
-        exchange, rounds = Exchange(), list[Round]()
+        exchange = Exchange()
+        rounds: list[Round] = []
         while not exchange.finished:
             assert len(rounds) < 40, "it does not end"
             message = Message.read(json.loads(json.dumps(exchange.message())))

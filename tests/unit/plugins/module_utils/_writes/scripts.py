@@ -110,23 +110,24 @@ class Bench:
         script: Script,
         deadline: float | None = None,
         argv: Sequence[str] | None = None,
+        given: int = subprocess.DEVNULL,
     ) -> subprocess.Popen[bytes]:
         """Start a script; by default its deadline is far, and ``argv`` its own."""
         when = int(time.time() + 60 if deadline is None else deadline)
         words = [*self.argv, *(argv or script.argv(NONCE, when))[1:]]
         return subprocess.Popen(
             [word.encode("utf-8", "surrogateescape") for word in words],
-            stdin=subprocess.DEVNULL,
+            stdin=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={"PATH": str(self.bin), "LC_ALL": "C", "HOME": os.environ.get("HOME", "/")},
             start_new_session=True,
         )
 
-    def run(self, script: Script, deadline: float | None = None) -> Run:
+    def run(self, script: Script, deadline: float | None = None, text_in: str = "") -> Run:
         """Run a script to its end."""
-        process = self.start(script, deadline)
-        out, err = process.communicate(timeout=30)
+        process = self.start(script, deadline, given=subprocess.PIPE)
+        out, err = process.communicate(text_in.encode(), timeout=30)
         return self.ended(script, process.returncode, out, err)
 
     def ended(self, script: Script, status: int, out: bytes, err: bytes) -> Run:

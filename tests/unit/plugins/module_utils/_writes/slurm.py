@@ -31,6 +31,11 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.engine import
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal import Journal
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import Action
+from ansible_collections.hpcops.slurm.tests.unit.old_pythons import (
+    paired,
+    without_prefix,
+    without_suffix,
+)
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._jobs import fakes
 
 NOW = 1796035504
@@ -205,7 +210,7 @@ class Slurm:
                 self._split_off(text, jobs)
                 lines += [
                     f"{one['ArrayJobID']}_[{one['ArrayTaskID']}]: {message}\n"
-                    for one, message in zip(jobs, messages, strict=True)
+                    for one, message in paired(jobs, messages)
                     if message
                 ]
             elif any(messages):
@@ -226,7 +231,7 @@ class Slurm:
             elif part:
                 message, code = NOT_WHOLE, 60
             else:
-                for one in self.of(text.removesuffix("+0")):
+                for one in self.of(without_suffix(text, "+0")):
                     self._cancel(one)
             if message:
                 lines.append(f"scancel: error: Kill job error on job id {text}: {message}\n")
@@ -244,7 +249,7 @@ class Slurm:
         elif job["State"] in PENDING and job["ArrayTaskID"] != "N/A":
             self.jobs.remove(job)
             if not any(one["JobID"] == job["JobID"] for one in self.jobs):
-                self.jobs.append(job | {"ArrayTaskID": "N/A", "State": "CANCELLED"})
+                self.jobs.append({**job, "ArrayTaskID": "N/A", "State": "CANCELLED"})
         elif job["State"] in PENDING:
             now = str(int(self.clock.now))
             job.update(State="CANCELLED", StartTime=now, EndTime=now)
@@ -279,7 +284,7 @@ class Slurm:
         assert key == "StartTime"
         if job["State"] in RUNNING:
             return NOT_PENDING
-        when = int(self.clock.now) if value == "now" else int(value.removeprefix("uts"))
+        when = int(self.clock.now) if value == "now" else int(without_prefix(value, "uts"))
         job["EligibleTime"] = str(max(when, int(self.clock.now)))
         return ""
 
@@ -375,7 +380,7 @@ class _Play:
         )
         found = []
         for row in reply.out.split() if reply.status == 0 else []:
-            number, _gap, value = row.removesuffix(end).partition(gap)
+            number, _gap, value = without_suffix(row, end).partition(gap)
             has_come = not value.isdigit() or int(value) <= self.slurm.clock.now
             found.append((number, come if come and has_come else value))
         chosen, ordinals = [], []

@@ -16,6 +16,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.results impor
     ended,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.task import alive_message
+from ansible_collections.hpcops.slurm.tests.unit.old_pythons import paired
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._jobs import fakes
 from ansible_collections.hpcops.slurm.tests.unit.plugins.module_utils._writes.slurm import (
     CALL_BOUND,
@@ -83,7 +84,7 @@ ALIVE = {
 @pytest.mark.parametrize("action", [Cancel(), Cancel(restarts=0)])
 def test_check_first_and_second_run(slurm: Slurm, host: Host, action: Cancel) -> None:
     ids = [str(number) for number in range(5, 5 + len(ALIVE))]
-    for job_id, values in zip(ids, ALIVE.values(), strict=True):
+    for job_id, values in paired(ids, ALIVE.values()):
         slurm.add(job_id, **values)
     untouched = [dict(one) for one in slurm.jobs]
     predicted = host.task(action, *ids, check=True)

@@ -52,7 +52,7 @@ def judge(
         "requeue_commands": sum(one[0] == "requeue" for one in slurm.calls),
     }
     if slurm.of(job_id):
-        words |= case_words.written_words(fakes.read(slurm.job(job_id)))
+        words.update(case_words.written_words(fakes.read(slurm.job(job_id))))
     if made["before"] and "restarts" in made["before"]:
         words["restarts_before"] = made["before"]["restarts"]
     expected = dict(expected)
@@ -95,7 +95,7 @@ def test_a_forgotten_job(slurm: Slurm, host: Host, run: dict[str, Any], expect: 
         slurm.before_script = slurm.jobs.clear
         report = host.task(action, select=Selection(users=("user1",)))
     of_the_task = {"failed": expect["failed"], "write_commands": 0}
-    judge(report, job_id, slurm, words | of_the_task, by_name)
+    judge(report, job_id, slurm, {**words, **of_the_task}, by_name)
     assert any(one["changed"] for one in report.results.values()) is expect["changed"]
 
 

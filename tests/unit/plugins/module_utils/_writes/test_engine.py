@@ -1049,3 +1049,39 @@ def test_every_script_is_in_the_journal_before_it_is_started(slurm: Slurm, host:
     assert {one.outcome for one in entries(host)} == {"applied"}
     assert {one.begin for one in entries(host)} == {NOW + 60}
     assert {one.until for one in entries(host)} == {NOW + 60 + CALL_BOUND}
+
+
+# What the model has found (tests/model)
+
+
+def test_what_was_in_flight_at_the_read_still_counts_when_the_lock_is_had(
+    slurm: Slurm, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hold lands between the read and the lock, and its bound passes there, too."""
+    slurm.add("5")
+    slurm.faults[0] = Call(124, "", 300)
+    assert outcomes(host.task(hold(), "5", settle=False)) == {"5": "unknown"}
+    enter = Journal.__enter__
+
+    def late(self: Journal) -> Journal:
+        slurm.clock.now += CALL_BOUND + 100
+        slurm.settle_due()
+        return enter(self)
+
+    monkeypatch.setattr(Journal, "__enter__", late)
+    report = host.task(release(), "5")
+    assert slurm.job("5")["EligibleTime"] == str(BASE + 7)
+    assert outcomes(report) == {"5": "unknown"}
+
+
+def test_a_begin_time_survives_a_hold_that_is_placed_while_the_job_is_requeued(
+    slurm: Slurm, host: Host
+) -> None:
+    """Its restart count has risen already, and its submit time is still the old one."""
+    own = str(NOW + 100000)
+    slurm.add("5", **RUNS, RestartCnt="1", EligibleTime=own)
+    slurm.job("5").update(State="COMPLETING", SubmitTime=str(NOW - 500))
+    assert outcomes(host.task(hold(), "5")) == {"5": "applied"}
+    slurm.job("5").update(State="PENDING", StartTime="N/A", SubmitTime=str(NOW + 5))
+    assert outcomes(host.task(release(), "5")) == {"5": "applied"}
+    assert slurm.job("5")["EligibleTime"] == own

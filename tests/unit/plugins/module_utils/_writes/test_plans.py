@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-import itertools
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -394,7 +394,7 @@ def test_spans(tasks: set[int]) -> None:
     text = spans_text(sorted(tasks))
     named = parse_job_id(f"70_[{text}]")
     assert set(named.tasks()) == tasks
-    assert len(named.spans) == 1 + sum(b - a > 1 for a, b in itertools.pairwise(sorted(tasks)))
+    assert len(named.spans) == sum(number - 1 not in tasks for number in tasks)
 
 
 # Batches
@@ -450,6 +450,28 @@ def test_a_release_groups_by_begin_time() -> None:
         f"StartTime=uts{NOW + 60}": ("6", "8"),
     }
     assert {a.expected for one in found for a in one.addresses} == {str(HOLD_BASE + 7)}
+
+
+@pytest.mark.parametrize(
+    ("accrue", "stopped"),
+    [(HOLD_BASE + 7, True), (HOLD_BASE + 3, True), (NOW - 60, False), ("N/A", False), ("", False)],
+)
+def test_a_job_that_the_hold_keeps_from_ageing(accrue: Any, stopped: bool) -> None:
+    held = replace(record(EligibleTime=HOLD_BASE + 7), extra={"AccrueTime": str(accrue)})
+    plan = RELEASE.plan("5", held, Memory())
+    assert (plan.outcome, plan.age_stopped) == (None, stopped)
+    assert RELEASE.reads == ("AccrueTime",)
+
+
+def test_a_release_lets_only_those_jobs_age_anew_that_did_not() -> None:
+    sent = [
+        replace(
+            RELEASE.plan(one, record(one, EligibleTime=HOLD_BASE + 7), Memory()), age_stopped=anew
+        )
+        for one, anew in {"5": False, "6": True, "7": False}.items()
+    ]
+    found = {one.members: "ResetAccrueTime" in one.text for one in RELEASE.scripts(sent, MARKS)}
+    assert found == {("5", "7"): False, ("6",): True}
 
 
 def test_a_hold_expects_what_was_read() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -370,7 +370,7 @@ def addressed(text: str) -> Address:
     return tasks(job_id.job, *job_id.tasks(), text=text)
 
 
-@cache
+@lru_cache(maxsize=None)
 def entries(release: str) -> list[dict[str, Any]]:
     """The recorded commands of a release that could alter a job and did not end with 0."""
     found = []

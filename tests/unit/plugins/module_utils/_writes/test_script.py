@@ -68,6 +68,11 @@ ALL: dict[str, tuple[Callable[[], Script], str, list[list[str]]]] = {
         f"5={HELD}",
         [["update", "JobId=5", f"StartTime=uts{NOW}"]],
     ),
+    "release of a job that has not aged": (
+        lambda: scripts.release_script(0, MARKS, [address("5", str(HELD))], True),
+        f"5={HELD}",
+        [["update", "JobId=5", "StartTime=now", "ResetAccrueTime"]],
+    ),
     "open": (
         lambda: scripts.open_script(MARKS, [address("5", "0")]),
         "5=0",

@@ -115,9 +115,10 @@ class Slurm:
         )
         return Reply(argv, 0, out, b"")
 
-    def run_detached(self, argv: tuple[str, ...], patience: float) -> Detached:
+    def run_detached(self, argv: tuple[str, ...], patience: float, text_in: str = "") -> Detached:
         """Play the deadline script of an sbatch."""
         _sh, _c, _text, _name, nonce, deadline, *_rest = argv
+        assert text_in.startswith("#!")
         self.sent.append(argv)
         self.while_sent()
         if self.clock.now >= int(deadline) - 1:
@@ -517,9 +518,9 @@ def test_script_reaches_sbatch(tmp_path: Path, shell: str, text: str) -> None:
     bench = Bench(tmp_path, shell)
     bench.command("sbatch", f"/bin/cat > '{tmp_path}/stdin'; echo '41;cl1'")
     arguments = ("--comment=a 'b", "--hold")
-    ended = bench.run(submit_script(text, arguments))
+    ended = bench.run(submit_script(arguments), text_in=text)
     assert bench.calls() == [["sbatch", *arguments]]
-    assert (tmp_path / "stdin").read_text() == text + "\n"
+    assert (tmp_path / "stdin").read_text() == text
     sent = judge_submission(Detached(ended.status, ended.stdout, ended.stderr), NONCE)
     assert (sent.proof, sent.job_id) == (Proof.ANSWERED, 41)
 
@@ -528,7 +529,7 @@ def test_script_reaches_sbatch(tmp_path: Path, shell: str, text: str) -> None:
 def test_script_does_not_start_late(tmp_path: Path, shell: str) -> None:
     bench = Bench(tmp_path, shell)
     bench.command("sbatch", "echo 41")
-    ended = bench.run(submit_script("x", ()), deadline=1)
+    ended = bench.run(submit_script(()), deadline=1)
     assert bench.calls() == []
     assert judge_submission(Detached(ended.status, b"", ended.stderr), NONCE).proof is Proof.EXPIRED
 
