@@ -142,6 +142,22 @@ def test_role_entry_points_have_tasks(role: str) -> None:
 # Engine
 
 
+def listed_as_new(kind: str, name: str) -> list[str]:
+    """What the changelog lists as new, released or not: ``kind`` is "object" or "plugin"."""
+    fragments = [load(path) for path in (ROOT / "changelogs" / "fragments").glob("*.yml")]
+    found = [one for fragment in fragments for one in fragment.get(f"add {kind}.{name}", [])]
+    for release in load(ROOT / "changelogs" / "changelog.yaml")["releases"].values():
+        found += release.get(f"{kind}s", {}).get(name, [])
+    return sorted(one["name"] for one in found)
+
+
+def test_new_roles_playbooks_and_filters_are_in_the_changelog() -> None:
+    """Modules and callbacks are found by antsibull-changelog itself, these are not."""
+    assert listed_as_new("object", "role") == ROLES
+    assert listed_as_new("object", "playbook") == PLAYBOOKS
+    assert listed_as_new("plugin", "filter") == FILTERS
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_room_knows_only_those_before_it(room: str) -> None:
     later = ROOMS[ROOMS.index(room) + 1 :]
