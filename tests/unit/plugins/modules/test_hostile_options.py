@@ -78,6 +78,7 @@ OWN_COMMANDS = {
 #: What a module needs to get as far as running something.
 NEEDED: Mapping[str, Mapping[str, Any]] = {
     "config_info": {},
+    "config_setting": {"settings": [{"name": "SchedulerParameters", "members": ["bf_continue"]}]},
     "preflight": {"probe": "never"},
     "job_ceased_info": {"jobs": ["5"], "cessation_command": ["/nowhere/asked", "{job_id}"]},
     "job_hold": {"jobs": ["5"], "instance": 1},
@@ -90,6 +91,8 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
     "job_cancel": {"jobs": ["5"]},
     "job_submit": {"submission": "a/b", "command": ["true"], "output_dir": "HERE/output"},
 }
+#: What changes the host's own files is only asked what it would do.
+CHECKED = ("config_setting",)
 EXCLUSIVE = {"select": "jobs", "submission": "job_id", "script": "command"}
 
 
@@ -122,7 +125,7 @@ def text_options(spec: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterato
             continue
         if kind in ("str", "path", "raw") or one.get("elements") in ("str", "path", "raw"):
             yield (*path, name)
-        elif kind == "dict" and one.get("options"):
+        elif one.get("options"):
             yield from text_options(one["options"], (*path, name))
         elif kind == "dict":
             yield (*path, name)
@@ -134,7 +137,9 @@ OPTIONS = [(name, path) for name in NAMES for path in text_options(spec_of(name)
 def put(options: dict[str, Any], path: tuple[str, ...], spec: Mapping[str, Any], text: str) -> None:
     """Set one option, in the form that it has."""
     first, *rest = path
-    if rest:
+    if rest and spec[first].get("type") == "list":
+        put(options.setdefault(first, [{}])[0], tuple(rest), spec[first]["options"], text)
+    elif rest:
         inner = options.setdefault(first, {})
         put(inner, tuple(rest), spec[first]["options"], text)
     elif spec[first].get("type") == "list":
@@ -162,7 +167,9 @@ class Host:
             assert found
             (self.bin / name).symlink_to(found)
         config = case_words.DATA / "transcripts" / "26.05.5" / "show-config.txt"
-        (folder / "config").write_bytes(config.read_bytes())
+        here = str(folder / "slurm.conf")
+        (folder / "config").write_text(config.read_text().replace("/etc/slurm/slurm.conf", here))
+        (folder / "slurm.conf").write_text("ClusterName=cl1\n")
         (folder / "output").mkdir()
 
     def options(self, name: str) -> dict[str, Any]:
@@ -202,6 +209,7 @@ def test_every_module_is_tried() -> None:
     assert set(NEEDED) == set(NAMES)
     assert {name for name, _path in OPTIONS} == set(NAMES)
     assert ("job_hold", ("select", "names")) in OPTIONS
+    assert ("config_setting", ("settings", "part")) in OPTIONS
 
 
 #: How a submission stands in names and comments: encoded, and cut where it is too long.
@@ -228,7 +236,9 @@ def test_hostile(
         options = host.options(name)
         put(options, path, spec, text)
         before = host.files()
-        result = leave(module, options, monkeypatch, check=hostile == "a megabyte")
+        result = leave(
+            module, options, monkeypatch, check=name in CHECKED or hostile == "a megabyte"
+        )
         assert result.get("msg") or not result.get("failed"), hostile
         assert "Traceback" not in str(result.get("msg", "")), hostile
         assert "traceback" not in str(result.get("exception", "")).lower(), hostile
@@ -247,7 +257,7 @@ def test_hostile(
 def test_nothing_but_the_programs_is_started(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     """That the test above sees calls at all."""
     for name in NAMES:
-        leave(module_of(name), host.options(name), monkeypatch)
+        leave(module_of(name), host.options(name), monkeypatch, check=name in CHECKED)
         programs = {call[0].decode() for call in host.calls()}
         assert programs <= {"squeue", "scontrol", "sacct", "sbatch"}
         assert programs or name in ("job_output_info",), name
@@ -265,7 +275,7 @@ def test_no_secret_is_shown(name: str, host: Host, monkeypatch: pytest.MonkeyPat
     """Neither in a result, nor in a file, nor in an argument, which everybody on the host sees."""
     for variable, secret in SECRETS.items():
         monkeypatch.setenv(variable, secret)
-    result = leave(module_of(name), host.options(name), monkeypatch)
+    result = leave(module_of(name), host.options(name), monkeypatch, check=name in CHECKED)
     shown = json.dumps(result).encode()
     shown += b"".join(b" ".join(call) for call in host.calls())
     shown += b"".join(one.read_bytes() for one in host.files() if one.is_file())
