@@ -46,10 +46,11 @@ def test_tasks_have_names_and_full_module_names(place: str) -> None:
     for play in PLAYS[place]:
         for task in tasks([play]):
             assert task["name"][0].isupper(), task
-            known = {"become", "become_user", "delegate_to", "environment", "failed_when", "hosts",
-                     "changed_when", "gather_facts", "ignore_errors", "ignore_unreachable", "loop",
-                     "loop_control", "module_defaults", "name", "no_log", "register", "roles",
-                     "run_once", "serial", "vars", "when", *INSIDE}  # fmt: skip
+            known = {"any_errors_fatal", "become", "become_user", "delegate_to", "environment",
+                     "failed_when", "hosts", "changed_when", "gather_facts", "ignore_errors",
+                     "ignore_unreachable", "loop", "loop_control", "module_defaults", "name",
+                     "no_log", "register", "roles", "run_once", "serial", "vars", "when",
+                     *INSIDE}  # fmt: skip
             assert [key for key in task if key not in known and key.count(".") < 2] == [], task
 
 
