@@ -37,6 +37,12 @@ JobResult = Dict[str, Any]
 #: The reason of an unknown outcome of which nothing can land any more.
 TAKEN_AND_GONE = "no error was reported, and it is not in effect: it was changed since, or not done"
 
+#: The same of a cancelling: the job was there before, and has ended by it or by itself.
+ENDED_AND_FORGOTTEN = "the job has ended and is not shown any more: by this call, or by itself"
+
+#: Reasons of unknown outcomes that no later read can tell more about.
+OVER = (TAKEN_AND_GONE, ENDED_AND_FORGOTTEN)
+
 #: The state of an array's task that left no trace.
 NOT_SHOWN = "not shown"
 
@@ -112,7 +118,7 @@ def judged(action: Action, plan: Plan, known: Known, seen: Seen) -> JobResult:
     made = result(plan.job_id, outcome, reason, failure, known.message)
     bit = Answer.NO if known.bit_left is Answer.YES and verdict.bit_off() else known.bit_left
     made["changed"] = outcome is Outcome.APPLIED or bit is Answer.YES
-    made["settled"] = outcome is not Outcome.UNKNOWN or reason == TAKEN_AND_GONE
+    made["settled"] = outcome is not Outcome.UNKNOWN or reason in OVER
     made["before"] = view(action, plan.before)
     made["after"] = seen.view(action)
     made["calls"] = [{"call": call, "status": status} for call, status in known.calls]
@@ -131,11 +137,12 @@ def _show_bit(made: JobResult) -> None:
 def same_job(before: JobRecord, after: JobRecord) -> bool:
     """Whether it is the job that was read before, and not a later one with its number.
 
-    A requeue sets the submit time anew, to a later time.
+    A requeue sets the submit time anew when the execution is over, and has raised the restart count
+    before that: the two don't tell together. A job that is new has not been restarted.
     """
     if not isinstance(before.submit_time, int) or not isinstance(after.submit_time, int):
         return True
-    return after.submit_time == before.submit_time or before.restarts != after.restarts
+    return after.submit_time == before.submit_time or after.restarts != 0
 
 
 _Given = Tuple[Outcome, str, FailureClass]
@@ -216,7 +223,9 @@ class _Verdict:
             if effect is Answer.UNKNOWN:
                 return Outcome.APPLIED, self.plan.reason, none
             return Outcome.UNKNOWN, TAKEN_AND_GONE, none
-        if effect is Answer.NO or (self.action.ends and self.seen.gone):
+        if self.action.ends and self.seen.gone:
+            return Outcome.UNKNOWN, ENDED_AND_FORGOTTEN, none
+        if effect is Answer.NO:
             reason = "slurmctld reported no error, and did nothing"
             return self._over() or (Outcome.NOT_APPLIED, reason, none)
         reason = "slurmctld reported no error, which does not prove that it did anything"

@@ -205,7 +205,22 @@ def test_success_that_did_nothing(slurm: Slurm, host: Host) -> None:
     slurm.faults[0] = Call(0, "", False)
     assert outcomes(host.task(Cancel(), "5")) == {"5": "not_applied"}
     slurm.before_call[1] = slurm.jobs.clear
-    assert outcomes(host.task(Cancel(), "5")) == {"5": "not_found"}
+    report = host.task(Cancel(), "5")
+    assert outcomes(report) == {"5": "unknown"}  # a job that was cancelled and forgotten looks so
+    assert report.results["5"]["settled"] is True
+    assert report.results["5"]["may_land_until"] is None
+
+
+def test_a_job_that_is_read_while_it_is_requeued(slurm: Slurm, host: Host) -> None:
+    """It is the same job when its submit time changes, after its restart count."""
+    slurm.add("5", State="COMPLETING", RestartCnt="1", SubmitTime=str(NOW - 500))
+    slurm.job("5").update(StartTime=str(NOW - 100), EndTime=str(NOW + 500))
+
+    def is_back() -> None:
+        slurm.job("5").update(State="PENDING", StartTime="N/A", SubmitTime=str(NOW))
+
+    slurm.before_call[0] = is_back
+    assert outcomes(host.task(Cancel(), "5")) == {"5": "applied"}
 
 
 def test_late_landing(slurm: Slurm, host: Host) -> None:
