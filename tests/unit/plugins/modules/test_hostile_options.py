@@ -206,7 +206,9 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     # releases of ansible-core would refuse half a character by them, before a module sees it.
     with contextlib.suppress(ImportError):
         profiles = importlib.import_module("ansible.module_utils._internal._json._profiles")
-        monkeypatch.setattr(profiles, "_string_encoding_check_enabled", lambda: False, raising=False)
+        monkeypatch.setattr(
+            profiles, "_string_encoding_check_enabled", lambda: False, raising=False
+        )
     return made
 
 
