@@ -36,10 +36,10 @@ options:
 EXAMPLES = r"""
 - name: See whether a window is open
   ansible.builtin.debug:
-    msg: "{{ read.error or read.manifest.state | default('never opened') }}"
+    msg: "{{ known.error or known.manifest.state | default('never opened') }}"
   vars:
     text: "{{ lookup('ansible.builtin.file', 'slurm-maintenance-windows/alpha.window-7.json') }}"
-    read: >-
+    known: >-
       {{ text | hpcops.slurm.window_manifest(cluster='alpha', window=7, header=header) }}
     header: {host: alpha, select: {}, nodes: "", running: leave}
 """

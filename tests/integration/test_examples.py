@@ -34,6 +34,7 @@ WORDS = {
     "/usr/local/sbin/nodes-are-off": "/bin/true",
     "/tmp/comment.html": f"{FOLDER}/comment.html",
     "2026-12-01T06:00:00+01:00": "{{ window_ends }}",
+    "slurm-maintenance-windows/alpha.window-7.json": "/dev/null",  # never opened
 }
 PATIENCE = 65.5
 #: One that shows a mistake.
@@ -72,6 +73,8 @@ class Examples:
         for task in found:
             if task["name"] == FAILS:
                 task["ignore_errors"] = True
+            if "hpcops.slurm.config_setting" in task:  # other tests run on this cluster
+                task["check_mode"] = True
             if "become_user" in task:  # the play's place is root's
                 task["hpcops.slurm.preflight"]["cache_path"] = f"{FOLDER}/operator.json"
         return found
@@ -94,6 +97,7 @@ def test_the_examples_run(cluster: Cluster, jobs: Jobs) -> None:
     tasks = [
         *examples.take("modules/preflight"),
         *examples.take("modules/config_info"),
+        *examples.take("modules/config_setting"),
         *examples.take("modules/job_hold", **held),
         *examples.take("modules/job_info", **held, a41009=third),
         *examples.take("modules/job_ceased_info", **held),
@@ -119,6 +123,17 @@ def test_the_examples_run(cluster: Cluster, jobs: Jobs) -> None:
         *examples.take("filter/audit_fleet"),
         *examples.take("filter/audit_policy_errors"),
         *examples.take("filter/report_text"),
+        *examples.take("filter/onboarding_plan"),
+        {
+            "name": "Read the queue as the role does",
+            "hpcops.slurm.job_info": {},
+            "register": "queue",
+        },
+        *examples.take("filter/window_manifest"),
+        *examples.take("filter/window_open_plan"),
+        *examples.take("filter/window_open_report"),
+        *examples.take("filter/window_close_plan"),
+        *examples.take("filter/window_close_report"),
     ]
     assert examples.left == {}, "an example that is not run"
     where = place("root")
@@ -130,6 +145,7 @@ def test_the_examples_run(cluster: Cluster, jobs: Jobs) -> None:
     variables = {
         "window_opened_at": now + 3600,
         "window_ends": str(now + 3600),
+        "manifest": {},
         "requeued": {"results": [{"job_id": running[0], "requeue_bit_left": "unknown"}]},
     }
     run = plays.play([cluster.name], tasks, pipelining=True, vars=variables,
