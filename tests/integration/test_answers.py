@@ -269,6 +269,7 @@ def test_capabilities(story: Mapping[str, Result]) -> None:
     _calls, *files = story["files"]["stdout_lines"]
     fell = story["fell"]
     ours = [f"{job}.0.{end}" for job in (placed, falls, deaf, gated) for end in ("err", "out")]
+    known = [(one["job_id"], one["source"], one["cause"]) for one in story["forgotten"]["jobs"]]
     image = story["image"]["results"][0]
     refused = image["outcome"] == "unsupported" and story["no image"]["stdout"] == ""
     seen = {
@@ -278,9 +279,7 @@ def test_capabilities(story: Mapping[str, Result]) -> None:
         "NativeRestart": not not_restarted(story),
         "Hold": waits_for_us(story),
         "PreTerminationSignal": patience(story),
-        "AccountingHistory": [(one["job_id"], one["source"], one["cause"])
-                              for one in story["forgotten"]["jobs"]]
-                             == [(placed, "accounting", "completed")],
+        "AccountingHistory": known == [(placed, "accounting", "completed")],
         "AttemptInjection": who.endswith("-placed 4"),
         "ReadmissionGate": f"{falls}.1.out" in files,
         "WorkingDirectory": where == "/var/tmp",
