@@ -13,20 +13,14 @@ description:
   - Decides which jobs are released, by the queue alone. The manifest only adds which jobs are
     asked about.
 positional: _input
+extends_documentation_fragment:
+  - hpcops.slurm._window
 options:
   _input:
     description: Records of M(hpcops.slurm.job_info), of the whole queue.
     type: list
     elements: dict
     required: true
-  window:
-    description: The window's number.
-    type: int
-    required: true
-  manifest:
-    description: The window's manifest, empty without one.
-    type: dict
-    default: {}
   path:
     description: Path of the manifest, for the message.
     type: str

@@ -12,6 +12,8 @@ short_description: Say what came of closing a maintenance window
 description:
   - Compares the manifest with what was found and released.
 positional: _input
+extends_documentation_fragment:
+  - hpcops.slurm._window
 options:
   _input:
     description: Records of M(hpcops.slurm.job_info), of the whole queue before anything was
@@ -19,14 +21,6 @@ options:
     type: list
     elements: dict
     required: true
-  window:
-    description: The window's number.
-    type: int
-    required: true
-  manifest:
-    description: The window's manifest, empty without one.
-    type: dict
-    default: {}
   done:
     description: The results of the modules, as the lists C(releases) and C(restores).
     type: dict

@@ -13,39 +13,9 @@ description:
   - Decides which jobs are to be held and requeued, and which are waited for. A job under
     another window's hold is left alone.
 positional: _input
-options:
-  _input:
-    description: Records of M(hpcops.slurm.job_info), of the window's selection.
-    type: list
-    elements: dict
-    required: true
-  window:
-    description: The window's number.
-    type: int
-    required: true
-  running:
-    description: What is done about running jobs.
-    type: str
-    choices: [leave, wait, requeue]
-    required: true
-  any_bit:
-    description: Whether jobs whose requeue bit is off are requeued too.
-    type: bool
-    default: false
-  nodes:
-    description: A host list. Only running jobs that have one of these nodes matter. Empty
-      for all.
-    type: str
-    default: ""
-  done:
-    description: The results of the modules so far, as the lists C(holds), C(requeues) and
-      C(restores).
-    type: dict
-    default: {}
-  manifest:
-    description: The window's manifest, empty without one.
-    type: dict
-    default: {}
+extends_documentation_fragment:
+  - hpcops.slurm._window
+  - hpcops.slurm._window.open
 """
 
 EXAMPLES = r"""

@@ -12,39 +12,10 @@ short_description: Say what came of opening a maintenance window
 description:
   - Puts the last read of the queue and the results of all modules together.
 positional: _input
+extends_documentation_fragment:
+  - hpcops.slurm._window
+  - hpcops.slurm._window.open
 options:
-  _input:
-    description: Records of M(hpcops.slurm.job_info), of the window's selection.
-    type: list
-    elements: dict
-    required: true
-  window:
-    description: The window's number.
-    type: int
-    required: true
-  running:
-    description: What is done about running jobs.
-    type: str
-    choices: [leave, wait, requeue]
-    required: true
-  any_bit:
-    description: Whether jobs whose requeue bit is off are requeued too.
-    type: bool
-    default: false
-  nodes:
-    description: A host list. Only running jobs that have one of these nodes matter. Empty
-      for all.
-    type: str
-    default: ""
-  done:
-    description: The results of the modules so far, as the lists C(holds), C(requeues) and
-      C(restores).
-    type: dict
-    default: {}
-  manifest:
-    description: The window's manifest, empty without one.
-    type: dict
-    default: {}
   before:
     description: The manifest as it was before this run, empty without one.
     type: dict
