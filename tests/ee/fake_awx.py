@@ -169,7 +169,7 @@ def check_survey(survey: Object) -> None:
         if {"type", "question_name", "variable", "required"} - set(one):
             raise Refused(f"incomplete: {one}")
         default: Any = one["default"]
-        if type(default) is not SURVEY[one["type"]]:
+        if not isinstance(default, SURVEY[one["type"]]) or isinstance(default, bool):
             raise Refused(f"default: {one}")
         if "choices" in one and set(lines(str(default))) - set(lines(one["choices"])):
             raise Refused(f"Default choice must be answered from the choices listed: {one}")

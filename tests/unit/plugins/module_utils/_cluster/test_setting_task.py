@@ -143,9 +143,15 @@ class Pretended:
     ) -> dict[str, Any]:
         """Run the task as ctl1 or another host."""
         names = frozenset((self.name,))
-        run, clock = self.run, lambda: self.time
         host = Host(
-            run, self.parse, self.store, self.keep, self.environment, names, clock, self.sleep
+            self.run,
+            self.parse,
+            self.store,
+            self.keep,
+            self.environment,
+            names,
+            lambda: self.time,
+            self.sleep,
         )
         wanted = {"pending": False, "backup": True, "patience": 20.0, **order}
         return change_settings(host, Order(settings, predict=predict, **wanted))
