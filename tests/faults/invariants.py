@@ -69,6 +69,18 @@ class Operation:
         """The hold's number, 0 for none."""
         return int(self.options.get("instance", 0))
 
+    def may_clear(self, job: str) -> bool:
+        """Whether a requeue's script may clear the bit of the job after this operation's end."""
+        if self.module != "job_requeue" or job not in self.jobs:
+            return False
+        made = (self.results or {}).get(job)
+        return made is None or made["outcome"] == "unknown" or made["requeue_bit_left"] != "no"
+
+    def follows(self, earlier: Operation) -> bool:
+        """Whether it clears bits, after an earlier operation of the same user's."""
+        later = self.number > earlier.number and self.uid == earlier.uid
+        return later and self.module == "job_restore"
+
     def aims_at(self, event: Event) -> bool:
         """Whether the event is of the kind of change that this operation makes."""
         if event.job not in self.jobs or event.kind != KINDS.get(self.module):
@@ -116,6 +128,8 @@ class Observed:
             and operation.aims_at(one)
             and one.when > operation.started - CLOSE
         ]
+        if any(one.may_clear(job) for one in others if operation.follows(one)):
+            return []  # the log does not tell whose it is
         hold = operation.module == "job_hold"
         later = [
             one.started

@@ -119,6 +119,11 @@ FINE: dict[str, tuple[list[Operation], list[Event]]] = {
         [HELD],
     ),
     "no result": ([operation()], [HELD]),
+    "a killed requeue's script clears the bit": (
+        [operation("job_requeue"),
+         operation("job_restore", number=2, started=104.0, nothing_sent=True)],
+        [Event(105, "bit", "5", "0", 0)],
+    ),
     "too late, and once more": (
         [operation(results=ended("expired")),
          operation(number=2, started=111.0, ended=120.0, results=ended("applied"))],
@@ -167,6 +172,9 @@ BROKEN: dict[str, tuple[str, list[Operation], list[Event]]] = {
          operation("job_release", number=2, started=111.0, ended=120.0,
                    results=ended("unchanged"))],
         [late(HELD, 150)],
+    ),
+    "a bit is cleared though nothing was sent": (
+        "sent", [operation("job_restore", nothing_sent=True)], [Event(105, "bit", "5", "0", 0)]
     ),
     "nothing was sent": ("sent", [operation(nothing_sent=True)], [HELD]),
     "again and again": (
