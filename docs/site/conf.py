@@ -17,6 +17,7 @@ from sphinx.application import Sphinx
 ANSIBLE = "https://docs.ansible.com/ansible/latest/"
 
 project = "hpcops.slurm"
+# This is the name that Sphinx reads.
 copyright = "2026 hpcops.slurm contributors"  # noqa: A001
 title = "hpcops.slurm"
 html_short_title = title

@@ -96,6 +96,7 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """Print all of it."""
+        # ansible-core leaves it without types
         option: Any = self.get_option("width")  # type: ignore[no-untyped-call]
         width = int(option or 0)
         if width <= 0:

@@ -226,6 +226,7 @@ class Handler(BaseHTTPRequestHandler):
             made = self.command == "POST" and len(path) == 1
             self.reply(204 if content is None else 201 if made else 200, content)
 
+    # These are the names that http.server calls.
     do_GET = do_POST = do_PATCH = do_DELETE = serve  # noqa: N815
 
     def log_message(self, *_arguments: Any) -> None:

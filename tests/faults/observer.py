@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-#: The hold's base, written out: the observer doesn't ask the engine what a hold is.
-BASE = 4102444800
+from ansible_collections.hpcops.slurm.tests.integration.write_plays import held_at
 
 #: Seconds of changes that slurmctld may have taken without having saved them when it is killed.
 UNSAVED = 8.0
@@ -55,9 +54,7 @@ class Event:
     @property
     def instance(self) -> int | None:
         """The instance of the hold that a begin time carries, None for none."""
-        if self.kind != "begin" or not self.value.isdigit() or int(self.value) < BASE:
-            return None
-        return int(self.value) - BASE
+        return held_at(self.value) if self.kind == "begin" else None
 
 
 def _lines(log: str) -> Iterator[tuple[float, str]]:

@@ -87,6 +87,7 @@ def place_of(nodeid: str) -> str:
     return next(named, file.partition("::")[0])
 
 
+# What it is made from has no types.
 class OnePlaceEach(LoadScopeScheduling):  # type: ignore[misc]
     """Runs tests at one place one after the other, and places at the same time."""
 

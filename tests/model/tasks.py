@@ -222,6 +222,7 @@ class _Steps(Writer):
     def _send(
         self, scripts: Sequence[tuple[str, Script]], plans: Sequence[Plan], report: Report
     ) -> None:
+        # The model's host stands for Commands, and knows how the script has ended.
         if self.commands.end is None:  # type: ignore[attr-defined]
             self.captured = (scripts, plans, report)
             raise _Captured
@@ -287,6 +288,7 @@ class Tasks:
         _put(squeue, fresh_marks=_marks)
         action = ACTIONS[name](float(mail.now))
         order = Order(action, [JOB_ID], None, float(deadline), settle, check, CLUSTER)
+        # Host and journal have what is used of Commands and Journal.
         return _Steps(host, order, self.bound, Lines(mail.journal))  # type: ignore[arg-type]
 
     def _plan(

@@ -143,6 +143,17 @@ class JobRecord:
         """The instance of the hold in place, None for none, or "unknown"."""
         return hold.decode_hold(self.eligible_time)
 
+    def was_submitted_at(self, submitted: Moment) -> bool:
+        """Whether it is the job that had this submit time, and not a later one with its number.
+
+        A requeue sets the submit time anew when the execution is over, and has raised the restart
+        count before that: the two don't tell together. A job that is new has not been restarted.
+        True where a submit time is not known.
+        """
+        if not isinstance(submitted, int) or not isinstance(self.submit_time, int):
+            return True
+        return submitted == self.submit_time or self.restarts != 0
+
     @property
     def ending(self) -> Answer:
         """Whether the job has ended, or is about to and won't run again by itself.

@@ -62,7 +62,6 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import 
     Plan,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.results import (
-    OVER,
     JobResult,
     Seen,
     ended,
@@ -571,9 +570,9 @@ def _for_journal(made: Mapping[str, Any]) -> str:
     """A result's outcome as later runs need it: what may still set the bit is unknown to them."""
     if made["requeue_bit_left"] == Answer.YES.value:
         return BIT_LEFT
-    if made["reason"] in OVER:
-        return TAKEN
-    return Outcome.UNKNOWN.value if _is_open(made) else str(made["outcome"])
+    if _is_open(made):
+        return Outcome.UNKNOWN.value
+    return TAKEN if made["outcome"] == Outcome.UNKNOWN.value else str(made["outcome"])
 
 
 def _some(job_ids: Sequence[str]) -> str:

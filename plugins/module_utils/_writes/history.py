@@ -53,7 +53,9 @@ class History:
         held = self._holds.get(record.id_text)
         requeued = self._requeues.get(record.id_text)
         return Memory(
-            begin=held.begin if held is not None and _same_job(held, record) else None,
+            begin=held.begin
+            if held is not None and record.was_submitted_at(held.submitted)
+            else None,
             bit_set=record.id_text in self._bits,
             requeued=None if requeued is None else requeued.restarts,
         )
@@ -141,14 +143,3 @@ def landed(entry: Entry, record: JobRecord) -> bool:
         aims["requeue_only"] = {"restarts_above": entry.restarts}
     aim = aims.get(entry.action)
     return aim is not None and in_effect(aim, record) is Answer.YES
-
-
-def _same_job(entry: Entry, record: JobRecord) -> bool:
-    """Whether the entry is about this job, and not about an earlier one with its number.
-
-    The submit time of a job that is requeued changes when its execution is over, after its restart
-    count: the two don't tell together. A job that is new has not been restarted.
-    """
-    if entry.submitted is None or not isinstance(record.submit_time, int):
-        return True
-    return entry.submitted == record.submit_time or record.restarts != 0

@@ -311,10 +311,10 @@ _NOT_PLACED = frozenset(("rejected", "not_found", "stale", "expired", "not_run",
 #: The outcome of a requeue that is known to have left the bit set, and of one whose bit was seen to
 #: be off afterwards, or its job gone.
 BIT_LEFT, BIT_OFF = "bit_left", "bit_off"
-#: The outcome of a change of which nothing can land any more, and that may have been in effect.
+#: What is unknown for good: nothing of it can land any more, and it may have been in effect.
 TAKEN = "taken"
 #: Requeues that may have ended the execution, or left the bit set.
-_OPEN_REQUEUE = (None, "unknown", BIT_LEFT)
+_OPEN_REQUEUE = (None, "unknown", TAKEN, BIT_LEFT)
 
 _Key = Tuple[str, str]
 

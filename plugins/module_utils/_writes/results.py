@@ -34,14 +34,10 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import 
 
 JobResult = Dict[str, Any]
 
-#: The reason of an unknown outcome of which nothing can land any more.
+#: Reasons of unknown outcomes of which nothing can land any more.
 TAKEN_AND_GONE = "no error was reported, and it is not in effect: it was changed since, or not done"
 
-#: The same of a cancelling: the job was there before, and has ended by it or by itself.
 ENDED_AND_FORGOTTEN = "the job has ended and is not shown any more: by this call, or by itself"
-
-#: Reasons of unknown outcomes that no later read can tell more about.
-OVER = (TAKEN_AND_GONE, ENDED_AND_FORGOTTEN)
 
 #: The state of an array's task that left no trace.
 NOT_SHOWN = "not shown"
@@ -111,14 +107,14 @@ class Seen:
 
 def judged(action: Action, plan: Plan, known: Known, seen: Seen) -> JobResult:
     """The result of a plan that was sent; UNKNOWN where nothing is proved yet."""
-    if seen.record is not None and not same_job(plan.before, seen.record):
+    if seen.record is not None and not seen.record.was_submitted_at(plan.before.submit_time):
         seen = Seen(gone=True)
     verdict = _Verdict(action, plan, known, seen)
     outcome, reason, failure = verdict.given()
     made = result(plan.job_id, outcome, reason, failure, known.message)
     bit = Answer.NO if known.bit_left is Answer.YES and verdict.bit_off() else known.bit_left
     made["changed"] = outcome is Outcome.APPLIED or bit is Answer.YES
-    made["settled"] = outcome is not Outcome.UNKNOWN or reason in OVER
+    made["settled"] = outcome is not Outcome.UNKNOWN or verdict.final()
     made["before"] = view(action, plan.before)
     made["after"] = seen.view(action)
     made["calls"] = [{"call": call, "status": status} for call, status in known.calls]
@@ -132,17 +128,6 @@ def _show_bit(made: JobResult) -> None:
     if made["requeue_bit_left"] == Answer.YES.value:
         made["before"] = dict(made["before"] or {}, requeue=Answer.NO.value)
         made["after"] = dict(made["after"] or {}, requeue=Answer.YES.value)
-
-
-def same_job(before: JobRecord, after: JobRecord) -> bool:
-    """Whether it is the job that was read before, and not a later one with its number.
-
-    A requeue sets the submit time anew when the execution is over, and has raised the restart count
-    before that: the two don't tell together. A job that is new has not been restarted.
-    """
-    if not isinstance(before.submit_time, int) or not isinstance(after.submit_time, int):
-        return True
-    return after.submit_time == before.submit_time or after.restarts != 0
 
 
 _Given = Tuple[Outcome, str, FailureClass]
@@ -181,6 +166,11 @@ class _Verdict:
         reason = known.message or "it does not show, and nothing proves that it did not land"
         failure = FailureClass.UNCLASSIFIED if known.failure is none else known.failure
         return Outcome.UNKNOWN, reason, failure
+
+    def final(self) -> bool:
+        """Whether no later read can tell more: slurmctld has answered, and nothing can land now."""
+        told = self.action.believes_answer or (self.action.ends and self.seen.gone)
+        return told and self.known.proof is Proof.ANSWERED
 
     def bit_off(self) -> bool:
         """Whether the bit was seen to be off after the last call came back."""

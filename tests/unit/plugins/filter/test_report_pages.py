@@ -9,6 +9,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
+import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -77,7 +78,6 @@ def test_the_fleets_json_has_the_form_that_is_promised() -> None:
 
 
 def test_the_schemas_are_sound_and_say_the_same_to_a_real_validator() -> None:
-    jsonschema = pytest.importorskip("jsonschema")
     for name, data in (("capability_audit", REPORTS["gone"]), ("capability_audit_fleet", FLEET)):
         rule = pages.schema(name + ".schema.json")
         jsonschema.Draft202012Validator.check_schema(rule)

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError
@@ -129,7 +130,6 @@ def test_the_manifest_has_the_form_that_is_promised(state: str) -> None:
 
 
 def test_the_schema_is_sound_and_says_the_same_to_a_real_validator() -> None:
-    jsonschema = pytest.importorskip("jsonschema")
     rule = pages.schema("maintenance_window.schema.json")
     jsonschema.Draft202012Validator.check_schema(rule)
     jsonschema.validate(kept([record("1")]), rule)

@@ -117,6 +117,7 @@ def test_slurm_reads_the_text_from_a_file_of_its_own(
 
 def test_the_parser_is_told_no_other_file(tmp_path: Path) -> None:
     module = Ansible(tmp_path)
+    # The stand-in has what is used of AnsibleModule, and numbers as its only other parameters.
     module.params["slurm_conf"] = "/etc/slurm/slurm.conf"  # type: ignore[assignment]
     host = config_setting.this_host(module)  # type: ignore[arg-type]
     assert host.environment["SLURM_CONF"] == "/etc/slurm/slurm.conf"

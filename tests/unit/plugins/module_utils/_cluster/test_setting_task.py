@@ -316,6 +316,7 @@ def test_a_failure_that_was_none(host: Pretended) -> None:
             host.load()
         return reply
 
+    # Only this one fake is to behave so.
     host.run = run  # type: ignore[method-assign]
     result = host.change(AGE)
     assert result["settings"][0]["live"] == "300"
@@ -389,6 +390,7 @@ def test_what_can_not_be_put_back_is_said(host: Pretended) -> None:
             raise OSError("disk full")
         real(path, text)
 
+    # Only this one fake is to behave so.
     host.store = store  # type: ignore[method-assign]
     error = host.refused(AGE)
     assert "COULD NOT BE PUT BACK" in error.message
@@ -417,6 +419,7 @@ def test_a_configless_host(host: Pretended) -> None:
     host.name = "login1"
     host.more = "SlurmctldParameters = enable_configless\n"
     host.path.unlink()
+    # Only this one fake is to behave so.
     host.said = lambda: host.read  # type: ignore[method-assign]
     error = host.refused(AGE)
     assert "(configless)" in error.message
@@ -437,6 +440,7 @@ def test_a_controller_by_another_name(host: Pretended) -> None:
 
 def test_a_file_that_is_not_there(host: Pretended) -> None:
     host.path.unlink()
+    # Only this one fake is to behave so.
     host.said = lambda: host.read  # type: ignore[method-assign]
     assert "there is no such file here" in host.refused(AGE).message
 

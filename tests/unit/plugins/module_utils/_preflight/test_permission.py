@@ -45,6 +45,7 @@ def test_permit(
     found = Found(hold, STEP, Answer.YES, "", 0, 0.0) if known else None
     monkeypatch.setattr(permission, "read_configuration", lambda _run: configuration(AuthType=auth))
     monkeypatch.setattr(permission, "find_answers", lambda _source, _configuration: found)
+    # Nothing is run: what would be read stands above.
     given = permission.permit(lambda *_argv, **_more: None, PARAMS, needs)  # type: ignore[arg-type]
     if known:
         assert given.refusal == refusal
