@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.hpcops.slurm.tests.faults.campaign import GUARDS, ROOT
 from ansible_collections.hpcops.slurm.tests.faults.invariants import (
     TITLES,
     Observed,
@@ -220,3 +221,11 @@ def test_a_seed_gives_the_same_schedule_and_all_of_it_is_drawn() -> None:
     assert len(numbers) == len(set(numbers)) > 5
     without = [one for seed in range(40) for one in episode(Random(seed), 60, Instances(), False)]
     assert not any("munged" in fault for one in without for fault in one.faults)
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_a_guard_that_can_be_broken_is_there_once(guard: str) -> None:
+    name, old, new = GUARDS[guard]
+    text = (ROOT / "plugins/module_utils" / name).read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    compile(text.replace(old, new), name, "exec")
