@@ -23,6 +23,9 @@ KINDS = {
     "job_cancel": "cancel",
 }
 
+#: Modules whose changes the log does not tell apart: a requeue's last call clears the bit, too.
+ALIKE = {"job_restore": ("job_restore", "job_requeue")}
+
 #: Seconds that log and results may disagree about the order of things next to each other.
 CLOSE = 1.0
 
@@ -134,7 +137,8 @@ class Observed:
         later = [
             one.started
             for one in others
-            if (one.module, one.uid) == (operation.module, operation.uid)
+            if one.uid == operation.uid
+            and one.module in ALIKE.get(operation.module, (operation.module,))
             and (one.instance == operation.instance or not hold)
             and one.number > operation.number
             and job in one.jobs

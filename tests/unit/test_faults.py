@@ -125,6 +125,11 @@ FINE: dict[str, tuple[list[Operation], list[Event]]] = {
          operation("job_restore", number=2, started=104.0, nothing_sent=True)],
         [Event(105, "bit", "5", "0", 0)],
     ),
+    "a later requeue clears the bit": (
+        [operation("job_restore", nothing_sent=True),
+         operation("job_requeue", number=2, started=111.0, ended=120.0, results=None)],
+        [Event(115, "bit", "5", "0", 0)],
+    ),
     "too late, and once more": (
         [operation(results=ended("expired")),
          operation(number=2, started=111.0, ended=120.0, results=ended("applied"))],
