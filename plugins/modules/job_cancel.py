@@ -21,6 +21,7 @@ description:
     with O(started_before). By default the execution that is there is meant.
   - Jobs are cancelled for good, also those with the requeue bit. A job with an exit code of the cluster's RequeueExit may still come back
     after it has ended by itself.
+  - This does not need a known landing bound. Without one, a job that is V(unknown) can't be settled.
 options:
   wait:
     description:

@@ -105,6 +105,8 @@ extends_documentation_fragment:
   - hpcops.slurm._write
 notes:
   - A job is known again for 30 days after it ended, or after it was submitted from this host.
+  - This does not need a known landing bound. Without one, a submission that is V(unknown) stays so until a job shows that carries it, and
+    nothing is sent for it meanwhile. Give a new O(attempt) to submit another one.
   - Two hosts that submit the same attempt in the same second can both do so. The next run finds both jobs, names them, and fails.
 seealso:
   - module: hpcops.slurm.job_output_info

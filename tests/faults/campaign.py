@@ -214,6 +214,7 @@ class Site:
             rng = Random(f"{self.seed}/{self.cluster.name}/{number}")
             steps = episode(rng, min(STEPS, operations - self.done), self.new, self.munge)
             self.episode(steps)
+            print(f"{self.cluster.name}: {self.done} of {operations} operations", flush=True)
             number += 1
 
     def submit(self) -> dict[tuple[str, int], str]:
@@ -485,7 +486,6 @@ def _work(site: Site, operations: int) -> None:
     site.prepare()
     site.run(operations)
     site.check()
-    print(f"{site.cluster.name}: {site.done} operations", flush=True)
 
 
 def main() -> int:

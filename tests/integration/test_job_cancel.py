@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
+from ansible_collections.hpcops.slurm.tests.integration.faults import BACK, fault, install
 from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     Jobs,
     Result,
@@ -23,6 +24,7 @@ from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     mapped,
     outcomes,
     play,
+    preflight,
     ready,
     reasons,
     rows,
@@ -270,9 +272,33 @@ def test_a_job_that_does_not_end_in_time(cluster: Cluster, jobs: Jobs) -> None:
 
 @pytest.mark.variants("trixie-authnone")
 def test_without_a_known_landing_bound(cluster: Cluster, jobs: Jobs) -> None:
-    job = jobs.one("--hold")
-    refused, shown = play(cluster, cancel(job), look(job))
-    told(refused, changed=False, failed=True)
-    assert outcomes(refused) == {job: "unsupported"}
-    assert 'AuthType "auth/none" has no known landing bound' in refused["msg"]
-    assert column(shown, "State") == {job: "PENDING"}
+    """Seen to have ended, a job is; what is not seen stays unknown, without end."""
+    install(cluster)
+    held, runs = jobs.one("--hold"), jobs.one()
+    jobs.await_state("RUNNING", runs)
+    met = {"ttl": 12, "command_timeout": 2, "environment": fault("hang", "scancel *", 16)}
+    try:
+        _probe, predicted, made, again, hung, _back, shown, known = play(
+            cluster,
+            preflight("root"),
+            cancel(held, user="root", check=True),
+            cancel(held, user="root"),
+            cancel(held, user="root"),
+            cancel(runs, user="root", **met),
+            BACK,
+            look(held, runs),
+            cancel(runs, user="root", wait=True),
+        )
+    finally:
+        cluster.sh(["rm", "-rf", "/opt/faulty"])
+        forget(cluster, "root")
+    told(predicted, changed=True)
+    told(made, changed=True)
+    told(again, changed=False)
+    told(hung, changed=False, failed=True)
+    [said] = hung["results"]
+    assert (said["outcome"], said["settled"], said["may_land_until"]) == ("unknown", False, None)
+    assert "without a landing bound it may still land at any time" in hung["msg"]
+    assert set(column(shown, "State").values()) <= {"CANCELLED", "COMPLETING"}
+    told(known, changed=False)
+    assert ended(known) == {runs: "yes"}

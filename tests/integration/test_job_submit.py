@@ -12,7 +12,12 @@ from typing import Any
 import pytest
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
-from ansible_collections.hpcops.slurm.tests.integration.faults import BACK, EXPIRED, fault
+from ansible_collections.hpcops.slurm.tests.integration.faults import (
+    BACK,
+    EXPIRED,
+    fault,
+    install,
+)
 from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     Result,
     Task,
@@ -256,17 +261,6 @@ def test_without_accounting(ready: Cluster) -> None:
     assert outcome(again) == ("unchanged", "queue")
 
 
-@pytest.mark.variants("trixie-authnone")
-def test_without_a_landing_bound(ready: Cluster) -> None:
-    """Nothing is sent."""
-    name = fresh()
-    refused, queue = play(ready, submit(name), named(name + ".1"))
-    told(refused, changed=False, failed=True)
-    assert outcome(refused) == ("unsupported", None)
-    assert 'AuthType "auth/none" has no known landing bound' in refused["msg"]
-    assert queue["stdout"] == ""
-
-
 #: As in faults.py, at sbatch: slurmctld hangs, and the client is killed while it waits.
 WRAPPER = r"""#!/bin/sh
 later() { setsid sh -c "sleep $1; $2" </dev/null >/dev/null 2>&1 & }
@@ -300,6 +294,54 @@ def scenario(what: str, seconds: float, name: str, **options: Any) -> list[Task]
     ]
 
 
+def install_wrapper(cluster: Cluster) -> None:
+    """Put it first on the PATH of a task that meets a fault."""
+    text = "cat > /opt/faulty/sbatch && chmod 755 /opt/faulty/sbatch"
+    assert cluster.sh(["sh", "-c", text], stdin=WRAPPER.encode()).status == 0
+
+
+@pytest.mark.variants("trixie-authnone")
+def test_without_a_landing_bound(ready: Cluster) -> None:
+    """What is unknown stays so, without end, and nothing is sent again until it shows."""
+    install(ready)
+    install_wrapper(ready)
+    name, late, never = fresh(), fresh("-late"), fresh("-never")
+
+    try:
+        results = play(
+            ready,
+            preflight(),
+            submit(name),
+            submit(name),
+            named(f"{name}.1"),
+            *scenario("hang", 9, late, command_timeout=2),
+            *scenario("lie", 0, never),
+            submit(never, "root", output_dir="/tmp", attempt=2),
+        )
+    finally:
+        ready.sh(["sh", "-c", "rm -rf /opt/faulty; scancel --user root"])
+        forget(ready, "root")
+    _probe, made, again, queue, hung, _back, landed, known, one = results[:9]
+    lied, _back, nothing, refused, still_nothing, other = results[9:]
+    told(made, changed=True)
+    told(again, changed=False)
+    assert queue["stdout"] == made["job_id"] == again["job_id"]
+    for result in (hung, lied, refused):
+        told(result, changed=False, failed=True)
+        [said] = result["results"]
+        assert (said["outcome"], said["settled"], said["may_land_until"]) == (
+            "unknown",
+            False,
+            None,
+        ), said
+        assert "without a landing bound it may still land at any time" in result["msg"]
+    told(known, changed=False)
+    assert landed["stdout"] == one["stdout"] == known["job_id"]
+    assert "nothing was sent" in refused["msg"]
+    assert (nothing["stdout"], still_nothing["stdout"]) == ("", "")
+    told(other, changed=True)
+
+
 #: By fault: the wrapper's word, for how long, further options; then the first run's outcome, who
 #: knows the job, how many jobs there are, and the second run's outcome.
 FAULTS: dict[str, tuple[str, float, dict[str, Any], tuple[str, str | None, int, str]]] = {
@@ -329,8 +371,7 @@ RELAX = ENFORCE.replace(
 def test_cut_off(fleet: Mapping[str, Cluster]) -> None:
     """Killed while slurmctld hangs, it settles to what squeue shows; nothing is submitted twice."""
     for cluster in fleet.values():
-        text = "cat > /opt/faulty/sbatch && chmod 755 /opt/faulty/sbatch"
-        assert cluster.sh(["sh", "-c", text], stdin=WRAPPER.encode()).status == 0
+        install_wrapper(cluster)
     tasks = {}
     for cluster_name in fleet:
         tasks[cluster_name] = [preflight()]

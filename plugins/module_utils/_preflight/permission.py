@@ -33,8 +33,9 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import 
 def permit(run: Run, params: Mapping[str, Any], needs: Needs) -> Permission:
     """Read the live configuration and the preflight's answers for it.
 
-    A write that needs the bound is refused where AuthType has no known one, and where no preflight
-    is valid; one that needs holds also where they were not seen to work. Raises
+    A write that needs the clocks is refused where no preflight is valid, one that needs the bound
+    also where AuthType has no known one, one that needs holds also where they were not seen to
+    work. Raises
     :class:`SlurmError` when the controller gives no configuration, or when the fact that was given
     is another cluster's.
     """
@@ -48,11 +49,11 @@ def permit(run: Run, params: Mapping[str, Any], needs: Needs) -> Permission:
         nothing = Bound(None, 0.0)
         if needs is Needs.NOTHING:
             return Permission(cluster, nothing, "")
-        reason = no_bound_reason(kind) if bound.seconds == 0 else source.missing
-        return Permission(cluster, nothing, reason)
+        in_vain = bound.seconds == 0 and needs is not Needs.CLOCKS
+        return Permission(cluster, nothing, no_bound_reason(kind) if in_vain else source.missing)
     bound = landing_bound(configuration, found.skew)
     refusal = ""
-    if needs is not Needs.NOTHING and not bound.known:
+    if needs in (Needs.BOUND, Needs.HOLD) and not bound.known:
         refusal = bound.reason
     elif needs is Needs.HOLD and found.hold is not Answer.YES:
         refusal = found.hold_reason or "Hold is %s" % found.hold.value

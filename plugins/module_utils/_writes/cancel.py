@@ -18,6 +18,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes impo
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import (
     Action,
     Memory,
+    Needs,
     Plan,
     addresses,
     batches,
@@ -42,6 +43,7 @@ class Cancel(Action):
     restarts: Optional[int] = None
     started_before: Optional[int] = None
     name = "cancel"
+    needs = Needs.CLOCKS
     #: scancel answers so for jobs that have ended and for jobs that it does not find.
     believes_answer = False
     #: Nothing that lands later brings a cancelled job back.

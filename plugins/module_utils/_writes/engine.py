@@ -69,6 +69,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.results impor
     planned,
     result,
     settle,
+    without_bound,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.script import Script
 
@@ -194,7 +195,7 @@ class Writer:
         self.run = commands.run
         self.deadline = bound.on_host(order.deadline)
         until = bound.until(self.deadline)
-        #: Without a bound (only an opening is sent then), an outcome that is unknown stays so.
+        #: Without a bound (openings and cancellings are sent then), what is unknown stays so.
         self.until = math.ceil(until) if until is not None else self.deadline + KILL_AFTER
 
     def first(self) -> Report:
@@ -443,7 +444,9 @@ class Writer:
             report.results[plan.job_id] = made
             nonce = nonces[plan.job_id]
             done.setdefault(nonce, {})[plan.key] = _for_journal(made)
-            if _is_open(made) and self.bound.call_bound is not None:
+            if _is_open(made) and self.bound.call_bound is None:
+                made["reason"] = without_bound(made["reason"])
+            elif _is_open(made):
                 made["may_land_until"] = math.ceil(self.until + self.bound.offset)
                 aim = self.order.action.aim(plan.before)
                 report.open[plan.job_id] = dict(aim, nonce=nonce, key=plan.key)

@@ -94,7 +94,9 @@ class Needs(Enum):
     """What the preflight has to have answered before anything is sent."""
 
     NOTHING = "nothing"
-    #: The landing bound is known.
+    #: How far the clocks are apart. Without a landing bound, what is unknown stays so.
+    CLOCKS = "clocks"
+    #: And the landing bound is known.
     BOUND = "bound"
     #: And holds were seen to work.
     HOLD = "hold"

@@ -67,6 +67,11 @@ def result(
     }
 
 
+def without_bound(reason: str) -> str:
+    """The reason of an unknown outcome where AuthType has no known landing bound."""
+    return "%s; without a landing bound it may still land at any time" % reason
+
+
 def planned(action: Action, plan: Plan) -> JobResult:
     """The result of a plan that sends nothing, and the prediction of one that would."""
     outcome = plan.outcome or Outcome.APPLIED

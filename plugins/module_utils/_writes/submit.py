@@ -40,6 +40,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes impo
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.results import (
     JobResult,
     result,
+    without_bound,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.script import submit_script
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.sent import (
@@ -105,7 +106,9 @@ class Submitter:
         self.run, self.comment = commands.run, order.job.comment
         self.name = Submission(order.job.submission, order.job.attempt).name
         self.deadline = bound.on_host(order.deadline)
-        self.until = self.deadline + (bound.call_bound or KILL_AFTER)
+        until = bound.until(self.deadline)
+        #: Without a bound it may land for as long as it is remembered.
+        self.until = self.deadline + REMEMBERED if until is None else math.ceil(until)
 
     def first(self) -> Step:
         """Look, and send what is not there. Raises SlurmError when the queue can't be read."""
@@ -150,17 +153,17 @@ class Submitter:
         """The result where nothing is to be sent; None where the submission is known to be none."""
         finding = from_queue(queued, known)
         flying = [one for one in known.open if one.in_flight(time.time())]
-        if not finding.jobs and flying:
-            return self._flying(max(flying, key=lambda one: one.until))
-        if not finding.jobs:
-            if not queued.certain:
-                return Step(self._unknown("nothing was sent: squeue complained"))
+        if not finding.jobs and queued.certain:
             trusted = self.order.trust_journal and not self.journal.warnings
             finding = from_past(self._past(), known, trusted)
         if finding.job is not None:
             return Step(self._unchanged(finding, queued, known))
         if finding.jobs:
             return Step(self._unknown(several(finding.jobs, self.name), sorted(finding.jobs)))
+        if flying:
+            return self._flying(max(flying, key=lambda one: one.until))
+        if not queued.certain:
+            return Step(self._unknown("nothing was sent: squeue complained"))
         if finding.doubt:
             reason = (
                 "nothing was sent: %s. Give a new attempt, or see trust_journal" % finding.doubt
@@ -185,6 +188,11 @@ class Submitter:
 
     def _flying(self, entry: Entry) -> Step:
         reason = "an earlier run's submission may still land; nothing was sent"
+        if self.bound.call_bound is None:
+            reason = "nothing was sent: the outcome of an earlier run's submission is unknown"
+            step = Step(self._unknown(without_bound(reason) + ". Give a new attempt"))
+            step.result["settled"] = False
+            return step
         step = Step(self._unknown(reason))
         landed = math.ceil(entry.until + self.bound.offset)
         step.result.update(settled=False, may_land_until=landed)
@@ -251,6 +259,9 @@ class Submitter:
         step = self._judged(sent, queued)
         step.result["calls"] = sent.calls
         if step.result["outcome"] == Outcome.UNKNOWN.value and not step.result["settled"]:
+            if self.bound.call_bound is None:
+                step.result["reason"] = without_bound(step.result["reason"])
+                return step
             step.result["may_land_until"] = math.ceil(self.until + self.bound.offset)
             seen = looked if queued is None else started
             step.aim = {"nonce": nonce, "seen": seen, "gap": started - looked > self._age()}

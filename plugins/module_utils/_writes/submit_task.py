@@ -128,7 +128,7 @@ def _run(module: AnsibleModule, permit: Permit) -> None:
     caller = caller_environment(os.environ)
     commands = Commands(params["command_timeout"], params["slurm_conf"], caller)
     state = message.get("state") or {}
-    permission = permission_from(state) or permit(commands.run, params, Needs.BOUND)
+    permission = permission_from(state) or permit(commands.run, params, Needs.CLOCKS)
     if permission.refusal:
         _leave(module, Step(_unsupported(params, permission.refusal)))
     order = Submit(

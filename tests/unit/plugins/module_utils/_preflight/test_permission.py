@@ -29,6 +29,8 @@ PARAMS = {"preflight": None, "cache_path": "/nowhere", "probe_max_age": 60}
         (Needs.BOUND, "auth/munge", Answer.NO, ""),
         (Needs.BOUND, "auth/munge", Answer.UNKNOWN, ""),
         (Needs.BOUND, "auth/none", Answer.NO, NO_BOUND),
+        (Needs.CLOCKS, "auth/munge", Answer.NO, ""),
+        (Needs.CLOCKS, "auth/none", Answer.NO, ""),
         (Needs.NOTHING, "auth/munge", Answer.NO, ""),
         (Needs.NOTHING, "auth/none", Answer.NO, ""),
     ],
@@ -51,7 +53,7 @@ def test_permit(
         assert given.refusal == refusal
     elif needs is Needs.NOTHING:
         assert given.refusal == ""
-    elif auth == "auth/none":
+    elif auth == "auth/none" and needs is not Needs.CLOCKS:
         assert given.refusal == NO_BOUND
     else:
         assert "run hpcops.slurm.preflight as" in given.refusal

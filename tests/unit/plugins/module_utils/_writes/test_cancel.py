@@ -234,6 +234,19 @@ def test_late_landing(slurm: Slurm, host: Host) -> None:
     assert outcomes(report) == {"6": "applied"}
 
 
+def test_without_a_landing_bound(slurm: Slurm, host: Host) -> None:
+    slurm.add("5", **RUNS)
+    slurm.add("6", **RUNS)
+    assert outcomes(host.task(Cancel(), "5", bound=None)) == {"5": "applied"}
+    slurm.faults[1] = Call(124, "", 100.0)
+    made = host.task(Cancel(), "6", bound=None).results["6"]
+    assert (made["outcome"], made["settled"], made["may_land_until"]) == ("unknown", False, None)
+    assert "without a landing bound it may still land at any time" in made["reason"]
+    slurm.clock.now += 200
+    assert outcomes(host.task(Cancel(), "6", bound=None)) == {"6": "unchanged"}
+    assert len(slurm.calls) == 2
+
+
 def test_nothing_has_to_be_waited_for(slurm: Slurm, host: Host) -> None:
     """A hold that may still land can't bring a job back; a hold waits for a cancelling."""
     slurm.add("5")

@@ -166,7 +166,8 @@ class Host:
     def task(self, rounds: int = 1000, **options: Any) -> dict[str, Any]:
         """The result of a task's last round."""
         known = {"ttl": 60.0, "settle": True, "check": False, "attempt": 1, "trust": False}
-        given = {**known, **options}
+        given = {**known, "bound": CALL_BOUND, **options}
+        bound = Bound(given["bound"], 0.0)
         directory = given.get("output_dir", str(self.output))
         job = Job("a", given["attempt"], f"a.{given['attempt']}", directory, command=("true",))
         order = Submit(
@@ -185,14 +186,14 @@ class Host:
         for _round in range(rounds):
             journal = Journal(str(self.directory), read_only=order.check)
             # The fake has what is used of Commands.
-            submitter = Submitter(self.slurm, order, Bound(CALL_BOUND, 0.0), journal)  # type: ignore[arg-type]
+            submitter = Submitter(self.slurm, order, bound, journal)  # type: ignore[arg-type]
             step = submitter.first() if step is None else submitter.more(step, 6.0)
             self.warnings += journal.warnings
             if not step.waiting_for:
                 break
             if not step.aim:
                 self.slurm.clock.now += 2
-            state = state_of(step, order, Bound(CALL_BOUND, 0.0))
+            state = state_of(step, order, bound)
             step = step_from(json.loads(json.dumps(state)))
         assert step is not None
         return step.result
@@ -399,6 +400,27 @@ def test_it_may_have_come_and_gone(slurm: Slurm, host: Host, tells: bool) -> Non
     # What this run has sent is no proof for the next one.
     assert host.task(trust=True)["outcome"] == "unknown"
     assert len(slurm.sent) == 1
+
+
+@pytest.mark.parametrize("lands", [1000.0, None])
+def test_without_a_landing_bound(slurm: Slurm, host: Host, lands: float | None) -> None:
+    """What is unknown stays so, and is never sent again, until it shows somewhere."""
+    slurm.faults = [Fault(124, "", lands)]
+    met = host.task(bound=None)
+    for _run in range(2):
+        assert (met["outcome"], met["settled"], met["may_land_until"]) == ("unknown", False, None)
+        assert "without a landing bound it may still land at any time" in met["reason"]
+        slurm.clock.now += 400
+        met = host.task(bound=None, trust=True)
+        assert "Give a new attempt" in met["reason"]
+    assert slurm.clock.now < NOW + 1000
+    slurm.clock.now += 1000
+    host.task(bound=None, check=True)
+    slurm.forget()
+    found = ("unchanged", "accounting", "11"), ("unknown", None, None)
+    assert short(host.task(bound=None)) == found[lands is None]
+    assert len(slurm.sent) == 1
+    assert short(host.task(bound=None, attempt=2)) == ("applied", "sbatch", "12")
 
 
 def test_slurmctld_stays_away(slurm: Slurm, host: Host) -> None:
