@@ -209,10 +209,8 @@ def test_controller_down(faults: Faults) -> None:
 
 def test_controller_hung(faults: Faults) -> None:
     faults.pause("slurmctld")
-    begun = time.monotonic()
     result = faults.preflight()
     assert_failed(result, "controller_unreachable", "Socket timed out", "Look at slurmctld")
-    assert time.monotonic() - begun < 2 * MESSAGE_TIMEOUT + 20
 
 
 def test_controller_hung_beyond_our_own_limit(faults: Faults) -> None:
@@ -333,7 +331,6 @@ def test_harmful_variables(faults: Faults) -> None:
 
 
 def test_slurm_conf_that_is_not_there(faults: Faults) -> None:
-    begun = time.monotonic()
     run = faults.play(
         preflight("variable", {"environment": {"SLURM_CONF": "/nowhere/slurm.conf"}}),
         preflight("option", slurm_conf="/nowhere/slurm.conf"),
@@ -347,8 +344,6 @@ def test_slurm_conf_that_is_not_there(faults: Faults) -> None:
     assert run.result("info").result["failure_class"] == "no_config_source"
     assert run.result("empty").status == "ok"
     assert run.result("named").check("configuration_source")["evidence"] == f"SLURM_CONF = {CONF}"
-    # Slurm's clients would have waited a minute for it, three times.
-    assert time.monotonic() - begun < 50
 
 
 def test_no_slurm_conf_at_all(bare: Run) -> None:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +104,6 @@ def test_check_first_and_second_run(slurm: Slurm, host: Host, deed: str) -> None
 def test_one_call_for_many(slurm: Slurm, host: Host) -> None:
     for number in range(1, 1101):
         slurm.add(str(number))
-    began = time.monotonic()
     report = host.task(hold(), select=MINE)
     assert set(outcomes(report).values()) == {"applied"}
     assert len(report.results) == 1100
@@ -114,7 +112,6 @@ def test_one_call_for_many(slurm: Slurm, host: Host) -> None:
     again = host.task(hold(), *map(str, range(1, 1101)))
     assert set(outcomes(again).values()) == {"unchanged"}
     assert len(slurm.calls) == 2
-    assert time.monotonic() - began < 10
 
 
 # Names

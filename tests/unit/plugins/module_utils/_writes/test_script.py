@@ -552,13 +552,11 @@ def test_rows_are_no_patterns(
 def test_a_thousand_addresses(bench: Bench) -> None:
     numbers = range(100000, 101000)
     bench.shows(" ".join(f"{number}={HELD}" for number in numbers))
-    began = time.monotonic()
     done = looked(
         bench,
         " ".join(f"{number}={HELD}" for number in numbers),
         *(address(str(number), str(HELD)) for number in numbers),
     )
-    assert time.monotonic() - began < 5
     assert chosen(done) == ",".join(map(str, numbers))
     assert {known.proof for known in done.judged().values()} == {Proof.ANSWERED}
 
