@@ -4,8 +4,9 @@
 
     make growth
 
-Each size is measured in turn with a ping play of the same size, the table has medians, and the
-page docs/benchmarks.md with its plot is written anew. Slurm's commands that were started are
+Each size is measured in turn with a ping play of the same size, audits with a play of plain tasks
+(plain_audit.yml) too; the table has medians, and the page docs/benchmarks.md with its plot is
+written anew. Slurm's commands that were started are
 counted by wrappers on the task's PATH, slurmctld's RPCs by sdiag, both on one play of their own.
 Memory is what the module's process had at most.
 """
@@ -45,6 +46,7 @@ from ansible_collections.hpcops.slurm.tests.benchmarks.writes import (
 
 PAGE = ROOT / "docs/benchmarks.md"
 PLOT = ROOT / "docs/benchmarks.svg"
+PLAIN = Path(__file__).with_name("plain_audit.yml")
 
 HOLDS = (10, 100, 1000, 5000)
 READS = (100, 1000, 10000, 50000)
@@ -62,11 +64,14 @@ COUNTING = "/opt/counting:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbi
 
 @dataclass
 class Row:
-    """One size of one curve. Seconds are medians; ``floor`` is a ping play of the same size."""
+    """One size of one curve. Seconds are medians; ``floor`` is a ping play of the same size,
+    ``plain`` an audit by plain tasks.
+    """
 
     size: int
     seconds: float
     floor: float
+    plain: float = 0.0
     started: int = 0
     rpcs: int = 0
     memory: int = 0
@@ -159,16 +164,21 @@ def infos(cluster: Cluster, rounds: int, folder: Path) -> Curve:
 
 def audits(clusters: Sequence[Cluster], rounds: int, folder: Path) -> list[Curve]:
     """Audits of so many hosts, each with its own reports, for some numbers of forks."""
+    ping = folder / "ping.yml"
+    ping.write_text("- hosts: slurm\n  gather_facts: false\n  tasks: [ansible.builtin.ping: ]\n")
+    (folder / "reports").mkdir()
     curves = []
     for forks in FORKS:
         curve = Curve(f"audit.yml, {forks} forks", "clusters")
         for size in AUDITS:
             inventory = inventory_of(clusters, size, folder)
-            seconds, floors = [], []
+            seconds, floors, plain = [], [], []
             for _round in range(1 if size > 1 else rounds):
-                floors.append(_play(inventory, forks, folder, None))
+                floors.append(_play(inventory, forks, folder, str(ping)))
                 seconds.append(_play(inventory, forks, folder, "hpcops.slurm.audit"))
-            curve.rows.append(Row(size, median(seconds), median(floors)))
+                plain.append(_play(inventory, forks, folder, str(PLAIN)))
+            row = Row(size, median(seconds), median(floors), median(plain))
+            curve.rows.append(row)
             print(f"{curve.title}, {size} {curve.unit}: {curve.rows[-1]}", flush=True)
         curves.append(curve)
     return curves
@@ -188,16 +198,11 @@ def inventory_of(clusters: Sequence[Cluster], size: int, folder: Path) -> Path:
     return path
 
 
-def _play(inventory: Path, forks: int, folder: Path, playbook: str | None) -> float:
-    if playbook is None:
-        ping = folder / "ping.yml"
-        ping.write_text(
-            "- hosts: slurm\n  gather_facts: false\n  tasks: [ansible.builtin.ping: ]\n"
-        )
-        playbook = str(ping)
+def _play(inventory: Path, forks: int, folder: Path, playbook: str) -> float:
     argv = [str(writes.PLAYBOOK), "-i", str(inventory), "--forks", str(forks), playbook]
-    reports = {"capability_audit_report_dir": f"{folder}/reports"}
-    argv += ["-e", json.dumps({**reports, "capability_audit_fail_on": ["fail"]})]
+    reports = f"{folder}/reports"
+    variables = {"capability_audit_report_dir": reports, "report_dir": reports}
+    argv += ["-e", json.dumps({**variables, "capability_audit_fail_on": ["fail"]})]
     begin = time.perf_counter()
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -248,9 +253,12 @@ SPDX-License-Identifier: GPL-3.0-or-later
 # REUSE-IgnoreEnd
 EXPLAINED = """\
 Seconds are of a whole `ansible-playbook`, beside those of a play of `ansible.builtin.ping` on as
-many hosts. Audits of more than one cluster are measured once. Commands are Slurm's that the task
-started on the host, RPCs are what slurmctld got from its user, memory is what the module's process
-had at most."""
+many hosts. Commands are Slurm's that the task started on the host, RPCs are what slurmctld got from
+its user, memory is what the module's process had at most.
+
+Audits of more than one cluster are measured once. Beside them stand those of `plain_audit.yml`, a
+play of plain tasks that asks Slurm the same questions and writes one short report. The audit finds
+its probe's answer in the cache; the plain tasks have to submit theirs each time."""
 
 
 def page(curves: Sequence[Curve], variant: str, rounds: int) -> str:
@@ -269,12 +277,15 @@ def page(curves: Sequence[Curve], variant: str, rounds: int) -> str:
     ]
     for curve in curves:
         more = any(row.memory for row in curve.rows)
+        plain = any(row.plain for row in curve.rows)
         heads = [curve.unit, "seconds", "ping", "ratio", *(["commands", "RPCs", "MiB"] * more)]
+        heads += ["plain tasks"] * plain
         lines += ["", f"## {curve.title}", "", _line(heads), _line(["---:"] * len(heads))]
         for row in curve.rows:
             cells = [f"{row.size:,}", f"{row.seconds:.2f}", f"{row.floor:.2f}"]
             cells.append(f"{row.seconds / row.floor:.1f}")
-            lines.append(_line(cells + [str(row.started), str(row.rpcs), str(row.memory)] * more))
+            cells += [str(row.started), str(row.rpcs), str(row.memory)] * more
+            lines.append(_line(cells + [f"{row.plain:.2f}"] * plain))
     return "\n".join(lines) + "\n"
 
 

@@ -83,7 +83,7 @@ CLUSTERS = {
 }
 ROOT_UID, OPERATOR_UID = 0, 2000
 STEPS = 6
-FULL = "/dev/shm/full"
+FULL = "/opt/full"
 PAYLOADS = "/tmp/payloads"
 
 #: How each guard is broken: file, what is there, what is put there instead.
@@ -140,14 +140,20 @@ SCRIPT = (
 )
 
 
+def inside(cluster: str, what: str, *command: str, text: str = "") -> None:
+    """Do to a container's namespace (``net`` or ``mount``) what the container itself may not."""
+    pid = (SANDBOX.parent / ".state" / cluster / "pid").read_text(encoding="ascii").strip()
+    argv = ["nsenter", "--target", pid, f"--{what}", *command]
+    subprocess.run(argv, input=text, text=True, check=True, capture_output=True)
+
+
 class Network(threading.Thread):
-    """Does to a container's network what a file asks for: the container itself may not."""
+    """Does to a container's network what a file asks for."""
 
     def __init__(self, cluster: str) -> None:
         super().__init__(daemon=True)
-        state = SANDBOX.parent / ".state" / cluster
-        self.wish = state / "log" / Path(NET).name
-        self.pid = (state / "pid").read_text(encoding="ascii").strip()
+        self.cluster = cluster
+        self.wish = SANDBOX.parent / ".state" / cluster / "log" / Path(NET).name
         self.ended = threading.Event()
         self.now = "whole"
 
@@ -163,8 +169,7 @@ class Network(threading.Thread):
             return
         rules = f"chain input {{ type filter hook input priority 0;\n{NETWORKS[network]}}};"
         text = f"table inet faults\ndelete table inet faults\ntable inet faults {{ {rules} }}\n"
-        command = ["nsenter", "--target", self.pid, "--net", "nft", "-f", "-"]
-        subprocess.run(command, input=text, text=True, check=True, capture_output=True)
+        inside(self.cluster, "net", "nft", "-f", "-", text=text)
         self.now = network
 
 
@@ -198,11 +203,12 @@ class Site:
 
     def prepare(self) -> None:
         """Make the folders, and let both users probe."""
-        lines = (
-            f"mkdir -p -m 1777 {PAYLOADS}; mkdir -p -m 700 {FULL};"
-            f" dd if=/dev/zero of={FULL}/filler bs=64k 2>/dev/null; true"
-        )
-        assert self.cluster.sh(["sh", "-c", lines]).status == 0
+        made = self.cluster.sh(["sh", "-c", f"mkdir -p -m 1777 {PAYLOADS}; mkdir -p {FULL}"])
+        assert made.status == 0
+        # A disk of its own: what fills /dev/shm keeps a slurmctld under faketime from starting.
+        disk = f"mountpoint -q {FULL} || mount -t tmpfs -o size=64k,mode=700 full {FULL}"
+        fill = f"dd if=/dev/zero of={FULL}/filler bs=4k 2>/dev/null; true"
+        inside(self.cluster.name, "mount", "sh", "-c", f"{disk}; {fill}")
         tasks = [preflight("root", probe="always"), preflight("operator", probe="always")]
         for result in results(start([self.cluster], tasks), self.cluster.name, len(tasks)):
             assert not result["failed"], result
