@@ -14,6 +14,8 @@ author:
 description:
   - Clears the requeue bit of jobs on which a requeue of this collection has set it and could not clear it again, for example because it was
     killed. The bit of a job that is off already is V(unchanged).
+  - A bit that a requeue has cleared, and that is set again before it was seen to be off later, is cleared too. A slurmctld that is killed
+    forgets what it answered in the seconds before.
   - A bit that no requeue of this user on this host has set is V(rejected), unless O(force) is set.
 options:
   force:

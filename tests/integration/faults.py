@@ -23,7 +23,8 @@ CREDENTIAL, TTL = 20, 12
 ALIVE, LATE, EXPIRED = 13, 16, 23
 
 #: A task that waits until slurmctld answers, and has handled what waited for it.
-BACK = shell("until scontrol ping | grep -q 'is UP'; do sleep 0.3; done; sleep 1")
+UP = "until scontrol ping | grep -q 'is UP'; do sleep 0.3; done"
+BACK = shell(f"{UP}; sleep 1")
 
 FOLDER = "/opt/faulty"
 WRAPPER = r"""#!/bin/sh
@@ -137,8 +138,12 @@ def own_clusters(
             said = process.communicate(timeout=600)[0]
             assert process.returncode == 0, said.decode()
         found = {name: Cluster(name) for name, _variant in wanted}
-        for cluster in found.values():
-            install(cluster)
+        for name, variant in wanted:
+            install(found[name])
+            # One that was killed before it has saved all of its state does not start (26.05).
+            if variant.startswith("forky"):
+                found[name].sh(["slurm-service", "restart", "slurmctld"])
+                assert found[name].sh(["sh", "-c", UP]).status == 0
         yield found
     finally:
         for process in starts:

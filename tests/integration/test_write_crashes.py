@@ -7,12 +7,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping
 
 import pytest
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
-from ansible_collections.hpcops.slurm.tests.integration.faults import TTL, fault
+from ansible_collections.hpcops.slurm.tests.integration.faults import TTL, UP, fault
 from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     BASE,
     Jobs,
@@ -25,6 +26,7 @@ from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     preflight,
     results,
     rows,
+    shell,
     start,
     together,
     told,
@@ -36,6 +38,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the sandbox's contain
 
 REQUEUE = "requeue*"
 STILL_SET = "left its requeue bit set: run job_restore"
+COME_BACK = "cleared the requeue bit, which is set again: run job_restore"
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +114,40 @@ def test_a_requeue_that_is_killed_after_its_first_call(sites: dict[str, Jobs]) -
         }
         assert {row["Requeue"] for row in rows(clear).values()} == {"0"}
         assert warnings(last) == []
+
+
+def test_a_bit_that_a_slurmctld_has_forgotten_to_have_cleared(sites: dict[str, Jobs]) -> None:
+    """Killed seconds after its answers, it comes back as it was between two of the calls."""
+    came_back = 0
+    for _try in range(4):
+        jobs = {name: site.one("--no-requeue") for name, site in sites.items()}
+        for name, site in sites.items():
+            site.await_state("RUNNING", jobs[name])
+        time.sleep(8)  # it saves its state at a change, and not again for some seconds
+        killed = f"slurm-service kill slurmctld; slurm-service start slurmctld; {UP}"
+        done = together(
+            {
+                name: [
+                    write("job_requeue", jobs=[job], restarts=0),
+                    shell(killed),
+                    look(job),
+                    write("job_open", jobs=[job]),
+                    write("job_restore", jobs=[job]),
+                    look(job),
+                ]
+                for name, job in jobs.items()
+            }
+        )
+        for name, (requeued, _killed, seen, next_run, restored, clear) in done.items():
+            told(requeued, changed=True)
+            back = rows(seen)[jobs[name]]["Requeue"] == "1"
+            assert any(COME_BACK in text for text in warnings(next_run)) is back
+            told(restored, changed=back)
+            assert rows(clear)[jobs[name]]["Requeue"] == "0"
+            came_back += back
+        if came_back:
+            break
+    assert came_back, "no slurmctld forgot anything: this test has shown nothing"
 
 
 def test_two_controllers_hold_the_same_jobs(sites: dict[str, Jobs]) -> None:

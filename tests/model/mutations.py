@@ -181,12 +181,12 @@ def _begin_not_kept() -> list[Any]:
 
 
 def _killed_bits_forgotten() -> list[Any]:
-    right = journal.bits_left
+    right = journal.bits_in_doubt
 
-    def bits_left(entries: Any) -> Any:
+    def bits_in_doubt(entries: Any) -> Any:
         return right([one for one in entries if one.outcome is not None])
 
-    return [_attribute(history, "bits_left", bits_left)]
+    return [_attribute(history, "bits_in_doubt", bits_in_doubt)]
 
 
 def _requeue_is_one_call() -> list[Any]:

@@ -42,6 +42,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.history impor
     array_rows,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal import (
+    APPLIED,
     BIT_LEFT,
     BIT_OFF,
     TAKEN,
@@ -494,27 +495,28 @@ class Writer:
             self.journal.warnings.append(error.message)
 
     def _report_bits(self, report: Report, history: History, found: _Found) -> None:
-        """Warn of requeue bits that earlier runs left set, where they still are."""
+        """Warn of requeue bits that are set after earlier runs' requeues."""
         left = [
             one for one in history.bits() if parse_job_id(one.job_id).may_be_acted_on is Answer.YES
         ]
-        if not left:
-            return
         restores = self.order.action.name == "restore"
-        told = {record.id_text for record in found.values()} if restores else set()
-        seen = self._look([one.job_id for one in left])
+        seen = {record.id_text: Seen(record) for record in found.values()}
+        told = set(seen) if restores else set()
+        seen.update(self._look([one.job_id for one in left if one.job_id not in seen]))
         off: Dict[str, Dict[str, str]] = {}
-        still = []
+        still: Dict[str, List[str]] = {}
         for one in left:
             record = seen[one.job_id].record
             if seen[one.job_id].gone or (record is not None and record.requeue is Answer.NO):
-                off.setdefault(one.nonce, {})[one.job_id] = BIT_OFF
+                if history.stays_off(one):
+                    off.setdefault(one.nonce, {})[one.job_id] = BIT_OFF
             elif record is not None and record.requeue is Answer.YES and one.job_id not in told:
-                still.append(one.job_id)
+                what = "cleared the requeue bit, which is set again"
+                what = what if one.outcome == APPLIED else "left its requeue bit set"
+                still.setdefault(what, []).append(one.job_id)
         self._record(off)
-        if still:
-            what = "A requeue of %s left its requeue bit set: run job_restore" % _some(still)
-            report.warnings.append(what)
+        for what, jobs in still.items():
+            report.warnings.append("A requeue of %s %s: run job_restore" % (_some(jobs), what))
 
     def _settle(self, report: Report, wait: float) -> bool:
         """Read what is open until it is settled; whether there is no use in going on."""

@@ -18,8 +18,9 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import 
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import Coarse
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal import (
+    APPLIED,
     Entry,
-    bits_left,
+    bits_in_doubt,
     holds,
     requeues,
 )
@@ -39,7 +40,7 @@ class History:
         """``now`` is the host's clock in epoch seconds."""
         mine = [one for one in entries if one.cluster == cluster]
         self._holds = {job: one for (_cluster, job), one in holds(mine).items()}
-        self._bits = {job: one for (_cluster, job), one in bits_left(mine).items()}
+        self._bits = {job: one for (_cluster, job), one in bits_in_doubt(mine).items()}
         self._requeues = {job: one for (_cluster, job), one in requeues(mine).items()}
         self._cancels = {one.job_id: one for one in mine if one.action == "cancel"}
         self._flying: Dict[str, List[Entry]] = {}
@@ -103,8 +104,15 @@ class History:
         return tasks if shown or len(tasks) == lookup.asked.task_count else []
 
     def bits(self) -> List[Entry]:
-        """Requeues that may have left a bit set, and can't set it any more."""
+        """Requeues after which a bit may be set, and that can't set it any more."""
         return [one for one in self._bits.values() if not one.in_flight(self._now)]
+
+    def stays_off(self, entry: Entry) -> bool:
+        """Whether a bit that is seen off now is so for good.
+
+        After a requeue that was applied it is when slurmctld has long saved its state.
+        """
+        return entry.outcome != APPLIED or self._now >= entry.until
 
 
 def array_rows(lookup: JobLookup) -> Sequence[JobRecord]:

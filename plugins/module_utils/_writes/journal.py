@@ -308,6 +308,7 @@ def _sync_directory(directory: str) -> None:
 
 #: Outcomes of a hold that was certainly not placed.
 _NOT_PLACED = frozenset(("rejected", "not_found", "stale", "expired", "not_run", "not_applied"))
+APPLIED = "applied"
 #: The outcome of a requeue that is known to have left the bit set, and of one whose bit was seen to
 #: be off afterwards, or its job gone.
 BIT_LEFT, BIT_OFF = "bit_left", "bit_off"
@@ -328,24 +329,26 @@ def holds(entries: Sequence[Entry]) -> Dict[_Key, Entry]:
     }
 
 
-def bits_left(entries: Sequence[Entry]) -> Dict[_Key, Entry]:
-    """Requeues that may have left the bit set: cut off, unknown, or known to have.
+def bits_in_doubt(entries: Sequence[Entry]) -> Dict[_Key, Entry]:
+    """Requeues after which the bit may be set: cut off, unknown, known to have left it, or applied.
 
+    A slurmctld that is killed comes back with the state that it last saved, and has forgotten what
+    it answered in the seconds before: a bit that it had cleared is set again (22.05 to 26.05).
     Three calls are sent only to a job whose bit is off: what an earlier one left is over then.
     """
     left: Dict[_Key, Entry] = {}
     for one in entries:
         key = (one.cluster, one.job_id)
-        if one.action == "requeue" or (one.action, one.outcome) == ("restore", "applied"):
+        if one.action == "requeue" or (one.action, one.outcome) == ("restore", APPLIED):
             left.pop(key, None)
-        if one.action == "requeue" and one.outcome in _OPEN_REQUEUE:
+        if one.action == "requeue" and one.outcome in (*_OPEN_REQUEUE, APPLIED):
             left[key] = one
     return left
 
 
 def requeues(entries: Sequence[Entry]) -> Dict[_Key, Entry]:
     """The last requeue of each job that ended an execution, or may have."""
-    ended = (*_OPEN_REQUEUE, "applied")
+    ended = (*_OPEN_REQUEUE, APPLIED, BIT_OFF)
     return {
         (one.cluster, one.job_id): one
         for one in entries
@@ -402,7 +405,8 @@ def needed(entries: Sequence[Entry], now: float) -> List[Entry]:
     Recent ones, requeues that may have left a bit set, holds that keep a begin time ahead, and
     submissions.
     """
-    matter = {id(one) for one in bits_left(entries).values()}
+    doubts = bits_in_doubt(entries).values()
+    matter = {id(one) for one in doubts if one.outcome != APPLIED}
     matter.update(id(one) for one in holds(entries).values() if one.begin > now)
     matter.update(id(one) for one in entries if _is_remembered(one, now))
     kept: List[Entry] = []

@@ -820,6 +820,32 @@ def test_a_bit_that_was_cleared_since_is_forgotten(slurm: Slurm, host: Host) -> 
     assert outcomes(host.task(Restore(), "5")) == {"5": "rejected"}
 
 
+def test_a_bit_that_comes_back(slurm: Slurm, host: Host) -> None:
+    """A slurmctld that was killed has forgotten that it had cleared the bit."""
+    slurm.add("5", **RUNS)
+    slurm.add("6")
+    assert outcomes(host.task(Requeue(0), "5", ttl=20)) == {"5": "applied"}
+    assert host.task(hold(), "6").warnings == []
+    slurm.job("5")["Requeue"] = "1"
+    (warning,) = host.task(hold(), "6").warnings
+    assert warning == (
+        "A requeue of job 5 cleared the requeue bit, which is set again: run job_restore"
+    )
+    assert outcomes(host.task(Restore(), "5")) == {"5": "applied"}
+    assert host.task(hold(), "6").warnings == []
+
+
+def test_a_bit_that_is_seen_off_later_has_not_come_back(slurm: Slurm, host: Host) -> None:
+    slurm.add("5", **RUNS)
+    slurm.add("6")
+    host.task(Requeue(0), "5", ttl=20)
+    slurm.clock.sleep(20 + CALL_BOUND + 1)
+    assert host.task(hold(), "6").warnings == []
+    slurm.job("5")["Requeue"] = "1"  # its owner wants it so
+    assert host.task(hold(), "6").warnings == []
+    assert outcomes(host.task(Restore(), "5")) == {"5": "rejected"}
+
+
 def test_a_bit_of_a_job_that_is_gone_is_forgotten(slurm: Slurm, host: Host) -> None:
     left_set(slurm, host)
     slurm.jobs.clear()
