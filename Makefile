@@ -37,7 +37,7 @@ help:
 	@echo 'make fuzz         the parsers under coverage-guided fuzzing; no part of make test'
 	@echo '                  (FUZZ_SECONDS=60 for each, FUZZ="reader journal")'
 	@echo 'make faults       writes on real Slurm while things go wrong, each claim checked against'
-	@echo '                  slurmctld'"'"'s own log (OPERATIONS=200 SEED=... WITHOUT=guard); no part of make test'
+	@echo '                  slurmctld'"'"'s own log (OPERATIONS=200 SEED=... WITHOUT=guard)'
 	@echo 'make ee           the archive in a folder of its own, under ansible-runner, and with AWX'
 	@echo 'make ee-image     the execution environment, built with podman, and an audit in it; no part of make test'
 	@echo 'make bench        what a preflight, a write and a read of many jobs cost, beside raw commands'
