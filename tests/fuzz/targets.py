@@ -55,7 +55,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.submission impo
 from ansible_collections.hpcops.slurm.plugins.module_utils._preflight.cache import Cache
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal import (
     Journal,
-    bits_left,
+    bits_in_doubt,
     holds,
     needed,
     requeues,
@@ -234,10 +234,10 @@ def journal(data: bytes) -> None:
     path.chmod(0o600)
     with Journal(FOLDER.name, read_only=True) as opened:
         entries = opened.entries()
-    for read in (holds, bits_left, requeues):
+    for read in (holds, bits_in_doubt, requeues):
         read(entries)
     kept = needed(entries, 1796035504.0)
-    expect(bits_left(kept) == bits_left(entries), "a bit that a rewrite forgets")
+    expect(bits_in_doubt(kept) == bits_in_doubt(entries), "a bit that a rewrite forgets")
     if b'"start"' not in data and b"\\u" not in data:
         expect(not entries, "an entry that nobody has begun")
 
