@@ -74,13 +74,14 @@ SETTINGS = (
     "SchedulerParameters=bf_interval=1",
     "SlurmctldDebug=debug2",
 )
-#: Name -> variant, and how far slurmctld's clock is ahead, in seconds.
+#: Name -> variant. The slurmctld of the last one has a clock of its own, so many seconds ahead.
 CLUSTERS = {
-    "faults-bookworm": ("bookworm-munge", 0),
-    "faults-trixie": ("trixie-munge", 0),
-    "faults-forky": ("forky-slurm", 0),
-    "faults-clock": ("trixie-munge", 10),
+    "faults-bookworm": "bookworm-munge",
+    "faults-trixie": "trixie-munge",
+    "faults-forky": "forky-slurm",
+    "faults-clock": "trixie-munge",
 }
+AHEAD = (3, 10, 40, 100)
 ROOT_UID, OPERATOR_UID = 0, 2000
 STEPS = 6
 FULL = "/opt/full"
@@ -194,7 +195,7 @@ class Site:
     @property
     def munge(self) -> bool:
         """Whether it has munge, or auth/slurm."""
-        return CLUSTERS[self.cluster.name][0].endswith("-munge")
+        return CLUSTERS[self.cluster.name].endswith("-munge")
 
     @property
     def done(self) -> int:
@@ -468,10 +469,12 @@ def table(sites: Sequence[Site]) -> str:
 
 def carry_out(names: Sequence[str], operations: int, seed: str) -> list[Site]:
     """The campaign on these clusters, on all of them at the same time."""
-    offsets = {name: CLUSTERS[name][1] for name in names if CLUSTERS[name][1]}
-    wanted = [(name, CLUSTERS[name][0]) for name in names]
+    offsets = {name: Random(seed).choice(AHEAD) for name in names if name == "faults-clock"}
+    for name, ahead in offsets.items():
+        print(f"{name}: slurmctld's clock is {ahead} s ahead", flush=True)
+    wanted = [(name, CLUSTERS[name]) for name in names]
     with own_clusters(wanted, *SETTINGS, clock_offsets=offsets) as clusters:
-        sites = [Site(clusters[name], seed, CLUSTERS[name][1]) for name in names]
+        sites = [Site(clusters[name], seed, offsets.get(name, 0)) for name in names]
         networks = [Network(name) for name in names]
         for network in networks:
             network.start()
