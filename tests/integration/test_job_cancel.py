@@ -270,6 +270,25 @@ def test_a_job_that_does_not_end_in_time(cluster: Cluster, jobs: Jobs) -> None:
     assert column(shown, "State") == {jobs.ids[-1]: "PENDING"}
 
 
+@pytest.mark.variants("bookworm-munge", "trixie-munge")
+@pytest.mark.usefixtures("mine")
+def test_slurmctlds_clock_is_ahead(cluster: Cluster, jobs: Jobs) -> None:
+    """squeue's own clock says whether a job without a limit has reached its end."""
+    wrapper = '#!/bin/sh\nexec faketime -f -100 /usr/bin/squeue "$@"\n'
+    place = "mkdir -p /opt/behind && cat > /opt/behind/squeue && chmod 755 /opt/behind/squeue"
+    assert cluster.sh(["sh", "-c", place], stdin=wrapper.encode()).status == 0
+    job = jobs.one(script=DEAF)
+    begun(jobs, job)
+    behind = {"PATH": "/opt/behind:/usr/local/bin:/usr/bin:/bin"}
+    try:
+        made, shown = play(cluster, cancel(job, environment=behind), look(job))
+    finally:
+        cluster.sh(["rm", "-rf", "/opt/behind"])
+    told(made, changed=True)
+    assert outcomes(made) == {job: "applied"}
+    assert column(shown, "State")[job] in ("COMPLETING", "CANCELLED")
+
+
 @pytest.mark.variants("trixie-authnone")
 def test_without_a_known_landing_bound(cluster: Cluster, jobs: Jobs) -> None:
     """Seen to have ended, a job is; what is not seen stays unknown, without end."""

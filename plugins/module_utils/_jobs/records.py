@@ -159,7 +159,9 @@ class JobRecord:
         """Whether the job has ended, or is about to and won't run again by itself.
 
         COMPLETING stands for both. Of a job that was requeued, squeue shows the end as it would be
-        if it ran to its limit, or NONE without one (22.05 to 26.05); of one that ended, the end.
+        if it ran to its limit (22.05 to 26.05); of one that ended, the end. Without a limit it
+        shows NONE for an end that its own clock has not reached, as is that of a job that ended
+        where slurmctld's clock is ahead.
         """
         if self.state.coarse is Coarse.ENDED:
             return Answer.YES
@@ -168,7 +170,7 @@ class JobRecord:
         if self.state.flags != ("COMPLETING",):
             return Answer.UNKNOWN
         if self.time_limit == INFINITE:
-            return Answer.YES if isinstance(self.end_time, int) else Answer.NO
+            return Answer.YES if isinstance(self.end_time, int) else Answer.UNKNOWN
         start, end, limit = self.start_time, self.end_time, self.time_limit
         if not (isinstance(start, int) and isinstance(end, int) and isinstance(limit, int)):
             return Answer.UNKNOWN

@@ -57,7 +57,7 @@ def over(report: Report) -> dict[str, str]:
         (ENDING, Answer.YES),
         ({**ENDING, "TimeLimit": "UNLIMITED"}, Answer.YES),
         (BACK, Answer.UNKNOWN),
-        ({**BACK, "TimeLimit": "UNLIMITED", "EndTime": "NONE"}, Answer.NO),
+        ({**BACK, "TimeLimit": "UNLIMITED", "EndTime": "NONE"}, Answer.UNKNOWN),
         # A job that ran to its limit looks like one that was requeued.
         ({**ENDING, "StartTime": str(NOW - 600)}, Answer.UNKNOWN),
         ({**ENDING, "EndTime": "N/A"}, Answer.UNKNOWN),
