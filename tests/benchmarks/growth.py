@@ -71,10 +71,10 @@ class Row:
     size: int
     seconds: float
     floor: float
-    plain: float = 0.0
     started: int = 0
     rpcs: int = 0
     memory: int = 0
+    plain: float = 0.0
 
 
 @dataclass
@@ -177,7 +177,7 @@ def audits(clusters: Sequence[Cluster], rounds: int, folder: Path) -> list[Curve
                 floors.append(_play(inventory, forks, folder, str(ping)))
                 seconds.append(_play(inventory, forks, folder, "hpcops.slurm.audit"))
                 plain.append(_play(inventory, forks, folder, str(PLAIN)))
-            row = Row(size, median(seconds), median(floors), median(plain))
+            row = Row(size, median(seconds), median(floors), plain=median(plain))
             curve.rows.append(row)
             print(f"{curve.title}, {size} {curve.unit}: {curve.rows[-1]}", flush=True)
         curves.append(curve)
