@@ -228,8 +228,9 @@ def plot(curves: Sequence[Curve]) -> None:
     mpl.rcParams["svg.hashsalt"] = "hpcops.slurm"
     figure.savefig(PLOT, metadata={"Date": None})
     # The house has no blanks at the ends of lines, and a drawing means the same without them.
-    lines = PLOT.read_text(encoding="utf-8").splitlines()
-    PLOT.write_text("".join(f"{line.rstrip()}\n" for line in lines), encoding="utf-8")
+    first, *lines = PLOT.read_text(encoding="utf-8").splitlines()
+    text = "".join(f"{line.rstrip()}\n" for line in lines)
+    PLOT.write_text(f"{first}\n{HEADER}{text}", encoding="utf-8")
 
 
 def machine() -> str:
