@@ -6,9 +6,9 @@
 
 Each size is measured in turn with a ping play of the same size, audits with a play of plain tasks
 (plain_audit.yml) too; the table has medians, and the page docs/benchmarks.md with its plot is
-written anew. Slurm's commands that were started are
-counted by wrappers on the task's PATH, slurmctld's RPCs by sdiag, both on one play of their own.
-Memory is what the module's process had at most.
+written anew. Slurm's commands that were started are counted by wrappers on the task's PATH,
+slurmctld's RPCs by sdiag, both on one play of their own. Memory is what the module's process had at
+most.
 """
 
 from __future__ import annotations

@@ -35,9 +35,8 @@ def permit(run: Run, params: Mapping[str, Any], needs: Needs) -> Permission:
 
     A write that needs the clocks is refused where no preflight is valid, one that needs the bound
     also where AuthType has no known one, one that needs holds also where they were not seen to
-    work. Raises
-    :class:`SlurmError` when the controller gives no configuration, or when the fact that was given
-    is another cluster's.
+    work. Raises :class:`SlurmError` when the controller gives no configuration, or when the fact
+    that was given is another cluster's.
     """
     source = source_from(params)
     configuration = read_configuration(run)

@@ -80,6 +80,8 @@ AT_ONCE = 8
 #: Seconds after the landing bound for which slurmctld is still asked, if it does not answer.
 GRACE = 30
 
+_LEFT_SET = "left its requeue bit set"
+
 #: The pauses between two reads of a job that is not settled, in seconds; the last one is kept.
 PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0)
 
@@ -499,6 +501,8 @@ class Writer:
         left = [
             one for one in history.bits() if parse_job_id(one.job_id).may_be_acted_on is Answer.YES
         ]
+        if not left:
+            return
         restores = self.order.action.name == "restore"
         seen = {record.id_text: Seen(record) for record in found.values()}
         told = set(seen) if restores else set()
@@ -511,8 +515,8 @@ class Writer:
                 if history.stays_off(one):
                     off.setdefault(one.nonce, {})[one.job_id] = BIT_OFF
             elif record is not None and record.requeue is Answer.YES and one.job_id not in told:
-                what = "cleared the requeue bit, which is set again"
-                what = what if one.outcome == APPLIED else "left its requeue bit set"
+                again = one.outcome == APPLIED
+                what = "cleared the requeue bit, which is set again" if again else _LEFT_SET
                 still.setdefault(what, []).append(one.job_id)
         self._record(off)
         for what, jobs in still.items():
