@@ -32,6 +32,7 @@ real=/usr/bin/${0##*/} said=$*
 case $0 in
   */scancel) said="scancel $*" ;;
 esac
+pause() { slurm-service pause slurmctld || exit 98; }
 later() { setsid sh -c "sleep $1; $2" </dev/null >/dev/null 2>&1 & }
 parent() { read -r _pid _name _state parent _rest < "/proc/$1/stat"; echo "$parent"; }
 # Above this wrapper: timeout, the script, the module.
@@ -56,18 +57,18 @@ case $said in
       # The client would wait for a minute, and is ended before.
       hang)
         later "$FOR" "slurm-service continue slurmctld"
-        slurm-service pause slurmctld
+        pause
         export SLURM_CONF=/opt/faulty/slurm.conf
         ;;
       # The client gives up by itself.
-      mute) later "$FOR" "slurm-service continue slurmctld"; slurm-service pause slurmctld ;;
+      mute) later "$FOR" "slurm-service continue slurmctld"; pause ;;
       half)
         # The first two ids of the list are sent; then slurmctld hangs.
         rest=${2#JobId=*,*,}
         first=${2%",$rest"}
         "$real" "$1" "$first" "$3"
         later "$FOR" "slurm-service continue slurmctld"
-        slurm-service pause slurmctld
+        pause
         export SLURM_CONF=/opt/faulty/slurm.conf
         set -- "$1" "JobId=$rest" "$3"
         ;;

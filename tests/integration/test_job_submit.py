@@ -267,7 +267,7 @@ later() { setsid sh -c "sleep $1; $2" </dev/null >/dev/null 2>&1 & }
 case $DO in
   hang)
     later "$FOR" "slurm-service continue slurmctld"
-    slurm-service pause slurmctld
+    slurm-service pause slurmctld || exit 98
     export SLURM_CONF=/opt/faulty/slurm.conf
     timeout -s KILL 2 /usr/bin/sbatch "$@"
     exit 137
