@@ -9,6 +9,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -116,30 +117,40 @@ def test_a_requeue_that_is_killed_after_its_first_call(sites: dict[str, Jobs]) -
         assert warnings(last) == []
 
 
-def test_a_bit_that_a_slurmctld_has_forgotten_to_have_cleared(sites: dict[str, Jobs]) -> None:
+@pytest.mark.parametrize(
+    ("submit", "state", "clears"),
+    [
+        (["--no-requeue"], "RUNNING", {"module": "job_requeue", "restarts": 0}),
+        (["--requeue", "--hold"], "PENDING", {"module": "job_restore", "force": True}),
+    ],
+    ids=["requeue", "restore"],
+)
+def test_a_bit_that_a_slurmctld_has_forgotten_to_have_cleared(
+    sites: dict[str, Jobs], submit: list[str], state: str, clears: dict[str, Any]
+) -> None:
     """Killed seconds after its answers, it comes back as it was between two of the calls."""
     came_back = 0
     for _try in range(4):
-        jobs = {name: site.one("--no-requeue") for name, site in sites.items()}
+        jobs = {name: site.one(*submit) for name, site in sites.items()}
         for name, site in sites.items():
-            site.await_state("RUNNING", jobs[name])
+            site.await_state(state, jobs[name])
         time.sleep(8)  # it saves its state at a change, and not again for some seconds
         killed = f"slurm-service kill slurmctld; slurm-service start slurmctld; {UP}"
         done = together(
             {
                 name: [
-                    write("job_requeue", jobs=[job], restarts=0),
+                    write(jobs=[job], **clears),
                     shell(killed),
                     look(job),
-                    write("job_open", jobs=[job]),
+                    write("job_hold", jobs=[job], instance=7, check=True),
                     write("job_restore", jobs=[job]),
                     look(job),
                 ]
                 for name, job in jobs.items()
             }
         )
-        for name, (requeued, _killed, seen, next_run, restored, clear) in done.items():
-            told(requeued, changed=True)
+        for name, (cleared, _killed, seen, next_run, restored, clear) in done.items():
+            told(cleared, changed=True)
             back = rows(seen)[jobs[name]]["Requeue"] == "1"
             assert any(COME_BACK in text for text in warnings(next_run)) is back
             told(restored, changed=back)

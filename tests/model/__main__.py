@@ -40,10 +40,16 @@ class Caught(NamedTuple):
     right: bool
 
 
+def protocol(case: Case, rules: Rules = AS_IT_IS) -> Protocol:
+    """What is to be explored."""
+    tasks = Tasks(case.setting)
+    return Protocol(case.program, tasks, case.faults, case.others, case.crash, rules)
+
+
 def run_case(case: Case, rules: Rules = AS_IT_IS) -> Explored:
     """Explore one case."""
     with mended():
-        return explore(Protocol(case.program, Tasks(case.setting), case.faults, case.others, rules))
+        return explore(protocol(case, rules))
 
 
 def run_known(place: int) -> str:
@@ -51,7 +57,7 @@ def run_known(place: int) -> str:
     known = KNOWN[place]
     for case in (one for one in cases(1) if one.name == known.case and one.others):
         with mended(but=known):
-            made = explore(Protocol(case.program, Tasks(case.setting), case.faults, case.others))
+            made = explore(protocol(case))
         if made.found is not None:
             return made.found.word
     return ""

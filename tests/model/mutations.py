@@ -18,6 +18,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results impo
     Answer,
     FailureClass,
 )
+from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import JobRecord
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes import (
     engine,
     history,
@@ -189,6 +190,32 @@ def _killed_bits_forgotten() -> list[Any]:
     return [_attribute(history, "bits_in_doubt", bits_in_doubt)]
 
 
+def _no_doubt(action: str) -> Patches:
+    def patches() -> list[Any]:
+        right = journal.bits_in_doubt
+
+        def bits_in_doubt(entries: Any) -> Any:
+            kept = right(entries).items()
+            return {
+                key: one for key, one in kept if not (one.action == action and one.bit_was_cleared)
+            }
+
+        return [_attribute(history, "bits_in_doubt", bits_in_doubt)]
+
+    return patches
+
+
+def _bit_stays_cleared() -> list[Any]:
+    return [_attribute(results, "_came_back", lambda calls, record: False)]
+
+
+def _submitted_earlier() -> list[Any]:
+    def was_submitted_at(self: JobRecord, submitted: Any) -> bool:
+        return submitted == self.submit_time or self.restarts != 0
+
+    return [_attribute(JobRecord, "was_submitted_at", was_submitted_at)]
+
+
 def _requeue_is_one_call() -> list[Any]:
     right = history.landed
 
@@ -281,6 +308,7 @@ def _requeue_again() -> list[Any]:
 HOLDS = ("hold",)
 PAIR = ("hold, release; a begin time of its own",)
 REQUEUES = ("requeue", "requeue, restore", "requeue twice")
+CRASH = ("requeue, restore; slurmctld crashes",)
 
 MUTATIONS: tuple[Mutation, ...] = (
     Mutation("the landing bound is too short", ("not_applied", "bounded"), HOLDS, _shorter_bound),
@@ -358,6 +386,12 @@ MUTATIONS: tuple[Mutation, ...] = (
         HOLDS,
         rules=Rules(deadline=False),
     ),
+    Mutation(
+        "a requeue that was applied leaves no doubt", ("bit told",), CRASH, _no_doubt("requeue")
+    ),
+    Mutation("a restore leaves no doubt", ("bit told",), CRASH, _no_doubt("restore")),
+    Mutation("a bit that was cleared is off", ("bit",), CRASH, _bit_stays_cleared),
+    Mutation("a job submitted earlier is another one", ("applied",), CRASH, _submitted_earlier),
     Mutation("requeue without incomplete", ("completed",), REQUEUES, rules=Rules(incomplete=False)),
     Mutation(
         "scripts don't clear the bit",

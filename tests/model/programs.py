@@ -18,13 +18,14 @@ from ansible_collections.hpcops.slurm.tests.model.world import (
 
 
 class Case(NamedTuple):
-    """One exploration: so many faults and events of others at most."""
+    """One exploration: so many faults and events of others at most, and slurmctld may crash."""
 
     name: str
     program: Program
     setting: Setting
     faults: int
     others: int
+    crash: bool = False
 
 
 HELD = Job(begin=instance(1))
@@ -89,6 +90,19 @@ TOGETHER: dict[str, Program] = {
 }
 
 
+CRASHES: dict[str, Program] = {
+    f"{name}; slurmctld crashes": PAIRS[name]
+    for name in (
+        "hold, release; a begin time of its own",
+        "hold, a higher hold",
+        "release, hold",
+        "requeue twice",
+        "requeue, restore",
+        "open twice",
+        "cancel a running job twice",
+    )
+}
+
 #: Those in which somebody else's doing matters most; enough for a short run.
 SHORT = (
     "hold, release; a begin time of its own",
@@ -127,4 +141,6 @@ def cases(bound: int) -> list[Case]:
             found += [Case(name, one, plain, faults, others) for name, one in ONES.items()]
     found += [Case(name, one, how, bound, 0) for name, (one, how) in SET_UPS.items()]
     found += [Case(name, one, plain, bound - 1, 0) for name, one in TOGETHER.items()]
+    faults = 0 if short else bound
+    found += [Case(name, one, plain, faults, 0, crash=True) for name, one in CRASHES.items()]
     return found

@@ -69,6 +69,8 @@ ASSUMED = (
         " same instance, lifts the same hold, opens the same gate"
     ),
     "nobody else puts a job back exactly to what it was before, while the outcome is not settled",
+    "slurmctld saves its state once a landing bound is over, so that a crash forgets nothing older",
+    "nobody is told of a crash: what was said before it may not be so any more, but for the bit",
 )
 MAIN = ("hold", "release", "open", "requeue", "plain_requeue", "restore", "cancel")
 
@@ -149,9 +151,19 @@ class Flight(NamedTuple):
     order: int
 
 
+class Slurmctld(NamedTuple):
+    """The job, and what is true of it: ``own`` is the begin time that it has to have without holds,
+    0 for any; ``bit_by`` the task of ours that set the bit, -1 for none.
+    """
+
+    job: Job
+    own: int
+    bit_by: int
+
+
 class State(NamedTuple):
-    """Everything. ``own`` is the begin time that the job has to have without holds, 0 for any;
-    ``bit_by`` the task of ours that set the bit, -1 for none.
+    """Everything. ``job``, ``own`` and ``bit_by`` are slurmctld's; ``saved`` is what it comes back
+    with when it is killed, None when it is not killed any more.
     """
 
     now: int
@@ -164,6 +176,12 @@ class State(NamedTuple):
     bit_by: int
     faults: int
     others: int
+    saved: Slurmctld | None
+
+    @property
+    def slurmctld(self) -> Slurmctld:
+        """What it would save now."""
+        return Slurmctld(self.job, self.own, self.bit_by)
 
 
 class Broken(Exception):
@@ -198,10 +216,16 @@ class Protocol:
     """The steps of one program."""
 
     def __init__(
-        self, program: Program, tasks: Tasks, faults: int, others: int, rules: Rules = AS_IT_IS
+        self,
+        program: Program,
+        tasks: Tasks,
+        faults: int,
+        others: int,
+        crash: bool = False,
+        rules: Rules = AS_IT_IS,
     ) -> None:
         self.program, self.engine, self.rules = program, tasks, rules
-        self.faults, self.others = faults, others
+        self.faults, self.others, self.crash = faults, others, crash
         self._deeds: dict[int, tuple[Deed, ...]] = {}
         self._times: dict[int, tuple[int, int, int]] = {}
 
@@ -210,11 +234,13 @@ class Protocol:
         job = self.program.job
         own = job.begin if job.begin in (OWN, OTHER) else 0
         tasks = tuple(Running() for _one in self.program.tasks)
-        return State(T0, job, (), tasks, (), (), own, -1, self.faults, self.others)
+        saved = Slurmctld(job, own, -1) if self.crash else None
+        return State(T0, job, (), tasks, (), (), own, -1, self.faults, self.others, saved)
 
     def steps(self, state: State) -> Steps:
         """All that can happen next. Raises Broken."""
         yield from self._tick(state)
+        yield from self._crash(state)
         for what, job in by_itself(state.job):
             touched = state.tasks
             if job.state in ENDED:
@@ -241,11 +267,19 @@ class Protocol:
         if state.scripts or state.flights or not over:
             return
         if state.job.bit and state.bit_by >= 0 and state.job.state in LIVE:
-            claim = state.tasks[state.bit_by].claim
-            told = claim is not None and claim.bit_left != "no"
+            told = self._bit_told(state)
             mail = Mail(state.now + 10000, state.job, state.journal)
             if not (told or self.engine.tells_bit(mail)):
                 raise Broken("bit told", f"task {state.bit_by} left the bit set, and nobody tells")
+
+    def _bit_told(self, state: State) -> bool:
+        """Whether the last that was said of the bit is that it is, or may be, set."""
+        claim = state.tasks[state.bit_by].claim
+        told = claim is not None and claim.bit_left != "no"
+        for doing, one in zip(self.program.tasks, state.tasks, strict=True):
+            if doing.action.startswith("restore") and one.claim is not None:
+                told = told and one.claim.outcome not in ("applied", "unchanged")
+        return told
 
     # Time and others
 
@@ -260,7 +294,23 @@ class Protocol:
         if later:
             now = min(later)
             flights = tuple(one for one in state.flights if one.by >= now)
-            yield f"the clock shows {now - T0}", state._replace(now=now, flights=flights)
+            saved = state.saved
+            if saved and any(
+                now == self._instants(one.deadline)[2] for one in state.tasks if one.at != "waiting"
+            ):
+                saved = state.slurmctld
+            passed = state._replace(now=now, flights=flights, saved=saved)
+            yield f"the clock shows {now - T0}", passed
+
+    def _crash(self, state: State) -> Steps:
+        """slurmctld is killed, and has forgotten what it has not saved."""
+        if state.saved in (None, state.slurmctld):
+            return
+        yield "slurmctld saves its state", state._replace(saved=state.slurmctld)
+        job, own, bit_by = state.saved
+        tasks = tuple(one._replace(touched=True) for one in state.tasks)
+        back = state._replace(job=job, own=own, bit_by=bit_by, tasks=tasks, saved=None)
+        yield "slurmctld is killed and comes back", back
 
     def _instants(self, deadline: int) -> tuple[int, int, int]:
         """When it is too late for a call, when the last may land, and when the bound is over."""
@@ -623,6 +673,10 @@ class Protocol:
     def _check_claim(self, state: State, place: int, claim: Claim, seen: Job | None) -> None:
         one, action = state.tasks[place], self.program.tasks[place].action
         unseen = seen is None or seen.state == GONE
+        # A crash may have undone more than what was landed.
+        crashed = self.crash and state.saved is None
+        job = state.job
+        undone = not effect(action, job) if crashed else _as_before(one, job)
         if claim.outcome == "applied":
             # Of a job that has ended, nothing is in effect any more: it was, if it has landed.
             over = unseen or state.job.state not in LIVE
@@ -630,11 +684,12 @@ class Protocol:
                 raise Broken("applied", f"{action} is not in effect")
         elif claim.denies and one.landed:
             raise Broken("denied", f"{claim.outcome} was said, and it has landed")
-        elif claim.outcome == "not_applied" and one.landed and not _as_before(one, state.job):
+        elif claim.outcome == "not_applied" and one.landed and not undone:
             raise Broken("not_applied", "it has landed")
         if claim.outcome == "unchanged" and not unseen and not effect(action, state.job):
             raise Broken("applied", f"{action} is said to be unchanged, and is not in effect")
-        if claim.bit_left == "no" and state.bit_by == place and state.job.state in LIVE:
+        ours = state.bit_by == place and state.job.state in LIVE
+        if claim.bit_left == "no" and ours and not (crashed and unseen):
             raise Broken("bit", "the bit is said to be off, and is set")
 
     def _check_again(self, state: State, place: int, claim: Claim) -> None:

@@ -358,7 +358,7 @@ def _marks() -> Marks:
 
 
 def _warned(report: Report) -> bool:
-    return any("left its requeue bit set" in one for one in report.warnings)
+    return any("run job_restore" in one for one in report.warnings)
 
 
 def _lines(writer: Writer) -> tuple[str, ...]:

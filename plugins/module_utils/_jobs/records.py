@@ -147,12 +147,13 @@ class JobRecord:
         """Whether it is the job that had this submit time, and not a later one with its number.
 
         A requeue sets the submit time anew when the execution is over, and has raised the restart
-        count before that: the two don't tell together. A job that is new has not been restarted.
+        count before that: the two don't tell together. A job that is new has not been restarted. A
+        slurmctld that was killed may have forgotten a requeue, and shows the submit time before it.
         True where a submit time is not known.
         """
         if not isinstance(submitted, int) or not isinstance(self.submit_time, int):
             return True
-        return submitted == self.submit_time or self.restarts != 0
+        return self.submit_time <= submitted or self.restarts != 0
 
     @property
     def ending(self) -> Answer:

@@ -42,9 +42,8 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.history impor
     array_rows,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal import (
-    APPLIED,
+    BIT_CLEARED,
     BIT_LEFT,
-    BIT_OFF,
     TAKEN,
     Entry,
     Journal,
@@ -57,6 +56,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.judge import 
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import (
     Call,
     Outcome,
+    Status,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import (
     Action,
@@ -81,6 +81,7 @@ AT_ONCE = 8
 GRACE = 30
 
 _LEFT_SET = "left its requeue bit set"
+_SET_AGAIN = "cleared the requeue bit, which is set again"
 
 #: The pauses between two reads of a job that is not settled, in seconds; the last one is kept.
 PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0)
@@ -497,7 +498,7 @@ class Writer:
             self.journal.warnings.append(error.message)
 
     def _report_bits(self, report: Report, history: History, found: _Found) -> None:
-        """Warn of requeue bits that are set after earlier runs' requeues."""
+        """Warn of requeue bits that are set after what earlier runs did."""
         left = [
             one for one in history.bits() if parse_job_id(one.job_id).may_be_acted_on is Answer.YES
         ]
@@ -508,19 +509,20 @@ class Writer:
         told = set(seen) if restores else set()
         seen.update(self._look([one.job_id for one in left if one.job_id not in seen]))
         off: Dict[str, Dict[str, str]] = {}
-        still: Dict[str, List[str]] = {}
+        still: Dict[Tuple[str, str], List[str]] = {}
         for one in left:
             record = seen[one.job_id].record
-            if seen[one.job_id].gone or (record is not None and record.requeue is Answer.NO):
-                if history.stays_off(one):
-                    off.setdefault(one.nonce, {})[one.job_id] = BIT_OFF
-            elif record is not None and record.requeue is Answer.YES and one.job_id not in told:
-                again = one.outcome == APPLIED
-                what = "cleared the requeue bit, which is set again" if again else _LEFT_SET
-                still.setdefault(what, []).append(one.job_id)
+            bit = Answer.UNKNOWN if record is None else record.requeue
+            if seen[one.job_id].gone or (bit is Answer.NO and history.stays_off(one)):
+                off.setdefault(one.nonce, {})[one.job_id] = one.with_bit_off
+            elif bit is Answer.YES and one.job_id not in told:
+                what = _SET_AGAIN if one.bit_was_cleared else _LEFT_SET
+                who = "restore" if one.action == "restore" else "requeue"
+                still.setdefault((who, what), []).append(one.job_id)
         self._record(off)
-        for what, jobs in still.items():
-            report.warnings.append("A requeue of %s %s: run job_restore" % (_some(jobs), what))
+        for (who, what), jobs in still.items():
+            text = "A %s of %s %s: run job_restore" % (who, _some(jobs), what)
+            report.warnings.append(text)
 
     def _settle(self, report: Report, wait: float) -> bool:
         """Read what is open until it is settled; whether there is no use in going on."""
@@ -581,7 +583,11 @@ def _for_journal(made: Mapping[str, Any]) -> str:
         return BIT_LEFT
     if _is_open(made):
         return Outcome.UNKNOWN.value
-    return TAKEN if made["outcome"] == Outcome.UNKNOWN.value else str(made["outcome"])
+    if made["outcome"] == Outcome.UNKNOWN.value:
+        return TAKEN
+    set_first = {"call": Call.SET_BIT.value, "status": Status.SUCCESS} in made["calls"]
+    done = made["outcome"] == Outcome.APPLIED.value
+    return BIT_CLEARED if set_first and not done else str(made["outcome"])
 
 
 def _some(job_ids: Sequence[str]) -> str:

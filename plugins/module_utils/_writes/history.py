@@ -18,7 +18,6 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.records import 
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.states import Coarse
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal import (
-    APPLIED,
     Entry,
     bits_in_doubt,
     holds,
@@ -104,15 +103,12 @@ class History:
         return tasks if shown or len(tasks) == lookup.asked.task_count else []
 
     def bits(self) -> List[Entry]:
-        """Requeues after which a bit may be set, and that can't set it any more."""
+        """Requeues and restores after which a bit may be set, and that can't set it any more."""
         return [one for one in self._bits.values() if not one.in_flight(self._now)]
 
     def stays_off(self, entry: Entry) -> bool:
-        """Whether a bit that is seen off now is so for good.
-
-        After a requeue that was applied it is when slurmctld has long saved its state.
-        """
-        return entry.outcome != APPLIED or self._now >= entry.until
+        """Whether a bit that is seen off now is so for good: slurmctld has long saved its state."""
+        return self._now >= entry.until
 
 
 def array_rows(lookup: JobLookup) -> Sequence[JobRecord]:

@@ -68,6 +68,16 @@ class Entry:
         """The same entry with an outcome."""
         return replace(self, outcome=outcome)
 
+    @property
+    def bit_was_cleared(self) -> bool:
+        """Whether slurmctld has said that the requeue bit, which had been set, is off."""
+        return self.outcome in (APPLIED, BIT_CLEARED)
+
+    @property
+    def with_bit_off(self) -> str:
+        """Its outcome once the bit was seen to be off for good."""
+        return "not_applied" if self.outcome == BIT_CLEARED else BIT_OFF
+
     def in_flight(self, now: float) -> bool:
         """Whether it may still take effect."""
         return self.outcome in (None, "unknown") and now < self.until
@@ -309,13 +319,17 @@ def _sync_directory(directory: str) -> None:
 #: Outcomes of a hold that was certainly not placed.
 _NOT_PLACED = frozenset(("rejected", "not_found", "stale", "expired", "not_run", "not_applied"))
 APPLIED = "applied"
-#: The outcome of a requeue that is known to have left the bit set, and of one whose bit was seen to
-#: be off afterwards, or its job gone.
-BIT_LEFT, BIT_OFF = "bit_left", "bit_off"
+#: The outcome of a requeue that is known to have left the bit set, of one that has set and cleared
+#: it and did nothing else, and of one whose bit was seen to be off for good, or its job gone.
+BIT_LEFT, BIT_CLEARED, BIT_OFF = "bit_left", "bit_cleared", "bit_off"
 #: What is unknown for good: nothing of it can land any more, and it may have been in effect.
 TAKEN = "taken"
 #: Requeues that may have ended the execution, or left the bit set.
 _OPEN_REQUEUE = (None, "unknown", TAKEN, BIT_LEFT)
+#: Restores after which the bit was off.
+_CLEARED = (APPLIED, BIT_OFF)
+#: What may be found set after an action with such an outcome.
+_BIT_DOUBTFUL = {"requeue": (*_OPEN_REQUEUE, APPLIED, BIT_CLEARED), "restore": (APPLIED,)}
 
 _Key = Tuple[str, str]
 
@@ -330,18 +344,18 @@ def holds(entries: Sequence[Entry]) -> Dict[_Key, Entry]:
 
 
 def bits_in_doubt(entries: Sequence[Entry]) -> Dict[_Key, Entry]:
-    """Requeues after which the bit may be set: cut off, unknown, known to have left it, or applied.
+    """Requeues and restores after which the bit may be set.
 
-    A slurmctld that is killed comes back with the state that it last saved, and has forgotten what
-    it answered in the seconds before: a bit that it had cleared is set again (22.05 to 26.05).
-    Three calls are sent only to a job whose bit is off: what an earlier one left is over then.
+    Those that were cut off, are unknown, or are known to have left it, and those that cleared it: a
+    slurmctld that is killed comes back with the state that it last saved, and has forgotten what it
+    answered in the seconds before, so that the bit is set again (22.05 to 26.05).
     """
     left: Dict[_Key, Entry] = {}
     for one in entries:
         key = (one.cluster, one.job_id)
-        if one.action == "requeue" or (one.action, one.outcome) == ("restore", APPLIED):
+        if one.action == "restore" and one.outcome in _CLEARED:
             left.pop(key, None)
-        if one.action == "requeue" and one.outcome in (*_OPEN_REQUEUE, APPLIED):
+        if one.outcome in _BIT_DOUBTFUL.get(one.action, ()):
             left[key] = one
     return left
 
@@ -406,7 +420,7 @@ def needed(entries: Sequence[Entry], now: float) -> List[Entry]:
     submissions.
     """
     doubts = bits_in_doubt(entries).values()
-    matter = {id(one) for one in doubts if one.outcome != APPLIED}
+    matter = {id(one) for one in doubts if not one.bit_was_cleared}
     matter.update(id(one) for one in holds(entries).values() if one.begin > now)
     matter.update(id(one) for one in entries if _is_remembered(one, now))
     kept: List[Entry] = []

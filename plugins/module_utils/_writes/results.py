@@ -23,7 +23,9 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._writes.judge import 
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.outcomes import (
     GOOD,
     LEFT,
+    Call,
     Outcome,
+    Status,
 )
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.plans import (
     Action,
@@ -36,6 +38,9 @@ JobResult = Dict[str, Any]
 
 #: Reasons of unknown outcomes of which nothing can land any more.
 TAKEN_AND_GONE = "no error was reported, and it is not in effect: it was changed since, or not done"
+
+#: The bit is set after it was cleared, and the requeue does not show.
+FORGOTTEN = "it is not in effect, though it was: slurmctld may have been killed meanwhile"
 
 ENDED_AND_FORGOTTEN = "the job has ended and is not shown any more: by this call, or by itself"
 
@@ -117,7 +122,7 @@ def judged(action: Action, plan: Plan, known: Known, seen: Seen) -> JobResult:
     verdict = _Verdict(action, plan, known, seen)
     outcome, reason, failure = verdict.given()
     made = result(plan.job_id, outcome, reason, failure, known.message)
-    bit = Answer.NO if known.bit_left is Answer.YES and verdict.bit_off() else known.bit_left
+    bit = verdict.bit_left(outcome)
     made["changed"] = outcome is Outcome.APPLIED or bit is Answer.YES
     made["settled"] = outcome is not Outcome.UNKNOWN or verdict.final()
     made["before"] = view(action, plan.before)
@@ -164,10 +169,10 @@ class _Verdict:
             if known.proof in (Proof.ANSWERED, Proof.NONE):
                 return Outcome.APPLIED, self.plan.reason, none
             return Outcome.UNCHANGED, "it is in effect, though not by this call", none
-        if known.outcome is not None:
-            return known.outcome, known.message, known.failure
         if known.proof is Proof.ANSWERED:
             return self._answered(effect)
+        if known.outcome is not None:
+            return known.outcome, known.message, known.failure
         reason = known.message or "it does not show, and nothing proves that it did not land"
         failure = FailureClass.UNCLASSIFIED if known.failure is none else known.failure
         return Outcome.UNKNOWN, reason, failure
@@ -177,9 +182,23 @@ class _Verdict:
         told = self.action.believes_answer or (self.action.ends and self.seen.gone)
         return told and self.known.proof is Proof.ANSWERED
 
+    def bit_left(self, outcome: Outcome) -> Answer:
+        """Whether the requeue bit was left set, by what was proved and by what was seen."""
+        if self.known.bit_left is Answer.YES and self.bit_off():
+            return Answer.NO
+        if not self.bit_came_back():
+            return self.known.bit_left
+        # Where more reads follow, the last of them tells.
+        return Answer.UNKNOWN if outcome is Outcome.UNKNOWN else Answer.YES
+
     def bit_off(self) -> bool:
         """Whether the bit was seen to be off after the last call came back."""
         return self.seen.record is not None and self.seen.record.requeue is Answer.NO
+
+    def bit_came_back(self) -> bool:
+        """Whether the bit was seen to be set after slurmctld had said that it was cleared."""
+        cleared = self.known.bit_left is Answer.NO
+        return cleared and _came_back(self.known.calls, self.seen.record)
 
     def _effect(self) -> Answer:
         return self.seen.shows(self.action.aim(self.plan.before))
@@ -220,11 +239,22 @@ class _Verdict:
             return Outcome.UNKNOWN, TAKEN_AND_GONE, none
         if self.action.ends and self.seen.gone:
             return Outcome.UNKNOWN, ENDED_AND_FORGOTTEN, none
+        if effect is Answer.NO and self.bit_came_back():
+            return Outcome.UNKNOWN, FORGOTTEN, none
         if effect is Answer.NO:
             reason = "slurmctld reported no error, and did nothing"
             return self._over() or (Outcome.NOT_APPLIED, reason, none)
         reason = "slurmctld reported no error, which does not prove that it did anything"
         return Outcome.UNKNOWN, reason, FailureClass.UNCLASSIFIED
+
+
+def _came_back(calls: Sequence[Tuple[str, int]], record: Optional[JobRecord]) -> bool:
+    """Whether a bit that these calls have set and cleared is seen to be set.
+
+    Somebody has set it, or slurmctld was killed and has forgotten what it did last.
+    """
+    both = {(one.value, Status.SUCCESS) for one in (Call.SET_BIT, Call.CLEAR_BIT)}
+    return both <= set(calls) and record is not None and record.requeue is Answer.YES
 
 
 def _ended_alone(record: Optional[JobRecord]) -> str:
@@ -274,6 +304,9 @@ def settle(
             return settled
         bit = record.requeue if record is not None else Answer.UNKNOWN
         settled["requeue_bit_left"] = (Answer.NO if seen.gone else bit).value
+        applied = settled["outcome"] == Outcome.APPLIED.value
+        if applied and seen.shows(aim) is Answer.NO:
+            settled.update(outcome=Outcome.UNKNOWN.value, reason=FORGOTTEN)
     if settled["outcome"] == Outcome.UNKNOWN.value:
         settled.update(_settled(aim, seen, over))
         alone = _ended_alone(record) if "ending" in aim else ""
@@ -281,6 +314,9 @@ def settle(
             settled.update(outcome=Outcome.UNCHANGED.value, reason=alone)
     if settled["settled"] and settled["requeue_bit_left"] != Answer.UNKNOWN.value:
         settled["may_land_until"] = None
+        calls = [(one["call"], one["status"]) for one in settled["calls"]]
+        if _came_back(calls, record):
+            settled["requeue_bit_left"] = Answer.YES.value
     settled["changed"] = (
         settled["outcome"] == Outcome.APPLIED.value
         or settled["requeue_bit_left"] == Answer.YES.value

@@ -111,6 +111,7 @@ class Slurm:
     calls: list[tuple[str, ...]] = field(default_factory=list)
     reads: int = 0
     scripts: list[tuple[str, ...]] = field(default_factory=list)
+    _saved: list[dict[str, str]] = field(default_factory=list)
     _due: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -155,6 +156,14 @@ class Slurm:
                 continue
             found.append(one)
         return found
+
+    def save(self) -> None:
+        """What it comes back with after :meth:`crash`."""
+        self._saved = [dict(one) for one in self.jobs]
+
+    def crash(self) -> None:
+        """Killed and started again, it has forgotten what it has not saved."""
+        self.jobs[:] = [dict(one) for one in self._saved]
 
     def settle_due(self) -> None:
         """Let land what is due."""

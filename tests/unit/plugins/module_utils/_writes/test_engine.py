@@ -813,6 +813,7 @@ def test_a_bit_of_somebody_else_is_left_alone(slurm: Slurm, host: Host) -> None:
 def test_a_bit_that_was_cleared_since_is_forgotten(slurm: Slurm, host: Host) -> None:
     left_set(slurm, host)
     slurm.job("5")["Requeue"] = "0"
+    slurm.clock.sleep(30 + CALL_BOUND + 1)
     slurm.add("6")
     assert host.task(hold(), "6").warnings == []
     slurm.job("5")["Requeue"] = "1"  # its owner wants it so
@@ -832,6 +833,51 @@ def test_a_bit_that_comes_back(slurm: Slurm, host: Host) -> None:
         "A requeue of job 5 cleared the requeue bit, which is set again: run job_restore"
     )
     assert outcomes(host.task(Restore(), "5")) == {"5": "applied"}
+    assert host.task(hold(), "6").warnings == []
+    slurm.job("5")["Requeue"] = "1"
+    (warning,) = host.task(hold(), "6").warnings
+    assert warning == (
+        "A restore of job 5 cleared the requeue bit, which is set again: run job_restore"
+    )
+    assert outcomes(host.task(Restore(), "5", ttl=30)) == {"5": "applied"}
+    slurm.clock.sleep(30 + CALL_BOUND + 1)
+    assert host.task(hold(), "6").warnings == []
+    slurm.job("5")["Requeue"] = "1"  # its owner wants it so
+    assert host.task(hold(), "6").warnings == []
+
+
+def test_a_requeue_that_slurmctld_has_forgotten(slurm: Slurm, host: Host) -> None:
+    """Killed after its last answer, slurmctld shows the job as it was once the bit was set."""
+    slurm.add("5", **RUNS)
+    slurm.before_call[1] = slurm.save
+    slurm.after_call[2] = slurm.crash
+    made = host.task(Requeue(0), "5", ttl=20).results["5"]
+    assert (made["outcome"], made["requeue_bit_left"]) == ("not_applied", "yes")
+    assert made["changed"] is True
+    assert slurm.clock.now > NOW + 20 + CALL_BOUND  # it may have been done all the same
+    assert outcomes(host.task(Restore(), "5")) == {"5": "applied"}
+
+
+def test_the_clearing_alone_was_forgotten(slurm: Slurm, host: Host) -> None:
+    slurm.add("5", **RUNS)
+    slurm.before_call[2] = slurm.save
+    slurm.after_call[2] = slurm.crash
+    made = host.task(Requeue(0), "5", ttl=20).results["5"]
+    assert (made["outcome"], made["requeue_bit_left"]) == ("applied", "yes")
+    assert slurm.clock.now < NOW + 20
+
+
+def test_the_bit_of_a_requeue_that_was_not_started_comes_back(slurm: Slurm, host: Host) -> None:
+    slurm.add("5", **RUNS)
+    slurm.add("6")
+    slurm.faults[1] = Call(127, "", False)
+    made = host.task(Requeue(0), "5", ttl=20).results["5"]
+    assert (made["outcome"], made["requeue_bit_left"]) == ("not_run", "no")
+    slurm.job("5")["Requeue"] = "1"
+    (warning,) = host.task(hold(), "6").warnings
+    assert "set again" in warning
+    slurm.job("5")["Requeue"] = "0"
+    slurm.clock.sleep(20 + CALL_BOUND + 1)
     assert host.task(hold(), "6").warnings == []
 
 

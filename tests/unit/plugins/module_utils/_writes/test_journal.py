@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from ansible_collections.hpcops.slurm.plugins.module_utils._cluster.results import SlurmError
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes import journal as journals
 from ansible_collections.hpcops.slurm.plugins.module_utils._writes.journal import (
+    BIT_CLEARED,
     BIT_LEFT,
     BIT_OFF,
     RECENT,
@@ -597,11 +598,12 @@ def test_a_later_hold_without_a_begin_time_is_not_dropped_before_an_earlier_one(
 def test_a_restored_bit_is_not_dropped_before_its_requeue() -> None:
     requeue = entry("3", "a", action="requeue", outcome=BIT_LEFT)
     restore = old("3", "b", action="restore", outcome="applied")
-    assert bits_in_doubt(needed([requeue, restore], NOW)) == {}
+    assert bits_in_doubt(needed([requeue, restore], NOW)) == {("cl1", "3"): restore}
 
 
 ACTIONS = ("hold", "release", "open", "requeue", "requeue_only", "restore")
-OUTCOMES = (None, "unknown", "applied", "rejected", "expired", "not_applied", BIT_LEFT, BIT_OFF)
+BITS = (BIT_LEFT, BIT_CLEARED, BIT_OFF)
+OUTCOMES = (None, "unknown", "applied", "rejected", "expired", "not_applied", *BITS)
 ENTRIES = st.lists(
     st.builds(
         entry,
@@ -625,7 +627,7 @@ def test_leaving_out_changes_nothing(entries: list[Entry]) -> None:
     assert [one for one in entries if one in kept] == kept
     doubts, before = bits_in_doubt(kept), bits_in_doubt(entries)
     # A bit that was cleared comes back within seconds, or never.
-    recent = {key: one for key, one in before.items() if one in kept or one.outcome != "applied"}
+    recent = {key: one for key, one in before.items() if one in kept or not one.bit_was_cleared}
     assert doubts == recent
     for key, one in holds(entries).items():
         begin = one.begin if one.begin > NOW else 0
@@ -655,7 +657,7 @@ def test_in_flight(outcome: str | None, until: int, flies: bool) -> None:
 def test_bits_in_doubt() -> None:
     key = ("cl1", "5")
     requeue = entry("5", "a", action="requeue")
-    for outcome in (None, "unknown", BIT_LEFT, "applied"):
+    for outcome in (None, "unknown", BIT_LEFT, BIT_CLEARED, "applied"):
         assert bits_in_doubt([replace(requeue, outcome=outcome)])
     for outcome in ("rejected", "not_applied", "expired", "not_run", BIT_OFF):
         assert not bits_in_doubt([replace(requeue, outcome=outcome)])
@@ -663,7 +665,11 @@ def test_bits_in_doubt() -> None:
     for outcome in (None, "unknown", "rejected", "expired", "not_applied", "not_run"):
         failed = entry("5", "b", action="restore", outcome=outcome)
         assert bits_in_doubt([left, failed]) == {key: left}
-    assert bits_in_doubt([left, entry("5", "b", action="restore", outcome="applied")]) == {}
+    restored = entry("5", "b", action="restore", outcome="applied")
+    assert bits_in_doubt([left, restored]) == {key: restored}
+    assert bits_in_doubt([left, replace(restored, outcome=BIT_OFF)]) == {}
+    refused = entry("5", "b", action="requeue", outcome="rejected")
+    assert bits_in_doubt([left, refused]) == {key: left}
     later = entry("5", "b", action="requeue", outcome="applied")
     assert bits_in_doubt([left, later]) == {key: later}
     alone = entry("5", "b", action="requeue_only", outcome="applied")
