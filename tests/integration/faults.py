@@ -75,6 +75,8 @@ case $said in
       crash) later "$FOR" "slurm-service start slurmctld"; slurm-service kill slurmctld ;;
       munged) later "$FOR" "slurm-service start munged"; slurm-service stop munged ;;
       wait) sleep "$FOR" ;;
+      # slurmctld saves its state at this change, and then not for some seconds.
+      save) "$real" update "$2" Comment=saved; sleep "$FOR" ;;
       kill-module) kill -9 "$(module)"; sleep "$FOR" ;;
       kill-script) kill -9 "$(script)" ;;
       kill-both) kill -9 "$(module)" "$(script)" ;;

@@ -69,7 +69,8 @@ def test_a_requeue_that_is_killed_after_its_first_call(sites: dict[str, Jobs]) -
         {
             name: [
                 *(
-                    write("job_requeue", jobs=[job], restarts=0, ttl=TTL,
+                    # The script of a killed module needs the time to clear the bit.
+                    write("job_requeue", jobs=[job], restarts=0, ttl=3 * TTL,
                           environment=fault(do, REQUEUE, seconds=1.5))
                     for job, do in zip(jobs[name], how, strict=True)
                 ),
@@ -134,12 +135,12 @@ def test_a_bit_that_a_slurmctld_has_forgotten_to_have_cleared(
         jobs = {name: site.one(*submit) for name, site in sites.items()}
         for name, site in sites.items():
             site.await_state(state, jobs[name])
-        time.sleep(8)  # it saves its state at a change, and not again for some seconds
+        time.sleep(8)  # until the last saving is long ago
         killed = f"slurm-service kill slurmctld; slurm-service start slurmctld; {UP}"
         done = together(
             {
                 name: [
-                    write(jobs=[job], **clears),
+                    write(jobs=[job], environment=fault("save", "*Requeue=0*", 0.3), **clears),
                     shell(killed),
                     look(job),
                     write("job_hold", jobs=[job], instance=7, check=True),

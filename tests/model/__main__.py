@@ -67,9 +67,9 @@ def run_mutation(place: int) -> Caught:
     """Explore with one rule broken, until it is found."""
     mutation: Mutation = MUTATIONS[place]
     for name in mutation.where:
-        for case in sorted(
-            (one for one in cases(1) if one.name == name), key=lambda one: -one.faults
-        ):
+        todo = [one for one in cases(mutation.bound) if one.name == name]
+        # A fault and somebody's doing come first: that is a smaller case than two of a kind.
+        for case in sorted(todo, key=lambda one: (max(one.faults, one.others), -one.faults)):
             with broken(mutation):
                 found = run_case(case, mutation.rules).found
             if found is not None:
