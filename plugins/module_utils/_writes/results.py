@@ -39,7 +39,7 @@ JobResult = Dict[str, Any]
 #: Reasons of unknown outcomes of which nothing can land any more.
 TAKEN_AND_GONE = "no error was reported, and it is not in effect: it was changed since, or not done"
 
-#: The bit is set after it was cleared, and the requeue does not show.
+#: Of a requeue that was answered, or seen, and does not show any more.
 FORGOTTEN = "it is not in effect, though it was: slurmctld may have been killed meanwhile"
 
 ENDED_AND_FORGOTTEN = "the job has ended and is not shown any more: by this call, or by itself"

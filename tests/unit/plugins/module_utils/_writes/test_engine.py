@@ -867,6 +867,30 @@ def test_the_clearing_alone_was_forgotten(slurm: Slurm, host: Host) -> None:
     assert slurm.clock.now < NOW + 20
 
 
+def test_a_forgotten_requeue_that_was_too_late_for_its_clearing(slurm: Slurm, host: Host) -> None:
+    def crash() -> None:
+        slurm.crash()
+        slurm.clock.sleep(60)
+
+    slurm.add("5", **RUNS)
+    slurm.save()
+    slurm.after_call[1] = crash
+    made = host.task(Requeue(0), "5", ttl=30).results["5"]
+    assert (made["outcome"], made["requeue_bit_left"]) == ("not_applied", "no")
+
+
+@pytest.mark.parametrize(("submitted", "outcome"), [(-200, "unknown"), (200, "applied")])
+def test_an_earlier_submit_time_is_the_same_job(
+    slurm: Slurm, host: Host, submitted: int, outcome: str
+) -> None:
+    """A slurmctld that was killed shows an earlier one; a new job with the number a later one."""
+    slurm.add("5", Requeue="1", RestartCnt="0", SubmitTime=str(NOW))
+    other = {"Requeue": "1", "SubmitTime": str(NOW + submitted)}
+    slurm.after_call[0] = lambda: slurm.job("5").update(other)
+    made = host.task(Restore(force=True), "5", ttl=20).results["5"]
+    assert made["outcome"] == outcome
+
+
 def test_the_bit_of_a_requeue_that_was_not_started_comes_back(slurm: Slurm, host: Host) -> None:
     slurm.add("5", **RUNS)
     slurm.add("6")
