@@ -211,8 +211,15 @@ class Jobs:
         return rows({"rc": reply.status, "stdout": reply.stdout.decode()})
 
     def await_state(self, state: str, *ids: str, limit: float = 90) -> None:
-        """Wait until all these jobs show a state."""
-        wait_for(lambda: {row["State"] for row in self.look(*ids).values()} == {state}, limit=limit)
+        """Wait until all these jobs show a state; what is in their way is said otherwise."""
+        try:
+            wait_for(
+                lambda: {row["State"] for row in self.look(*ids).values()} == {state}, limit=limit
+            )
+        except AssertionError:
+            text = "squeue -a -t all -o '%i %P %T %r %S %N'; sinfo -N -o '%N %P %T %C %E'; date"
+            seen = self.cluster.sh(["sh", "-c", text]).text
+            raise AssertionError(f"{', '.join(ids)} never were all {state}:\n{seen}") from None
 
     def cancel(self) -> None:
         """Let none of them live on."""
