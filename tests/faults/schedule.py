@@ -36,6 +36,7 @@ CALLS = {
 #: leaves a call in flight comes most often.
 FAULTS = {
     "hang": (2, 13, 6),
+    "late": (2, 7, 5),
     "mute": (2, 6, 3),
     "half": (3, 10, 4),
     "crash": (1, 4, 1),

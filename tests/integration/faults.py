@@ -12,6 +12,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from ansible_collections.hpcops.slurm.tests.integration.conftest import SANDBOX, Cluster
 from ansible_collections.hpcops.slurm.tests.integration.write_plays import shell
@@ -27,6 +28,7 @@ UP = "until scontrol ping | grep -q 'is UP'; do sleep 0.3; done"
 BACK = shell(f"{UP}; sleep 1")
 
 FOLDER = "/opt/faulty"
+LONG_WAY = Path(__file__).with_name("late.py")
 WRAPPER = r"""#!/bin/sh
 real=/usr/bin/${0##*/} said=$*
 case $0 in
@@ -60,6 +62,8 @@ case $said in
         pause
         export SLURM_CONF=/opt/faulty/slurm.conf
         ;;
+      # Only this call is slow to arrive: slurmctld works, and answers whoever reads meanwhile.
+      late) SLURM_CONF=$(python3 /opt/faulty/late.py "$FOR") || exit 98; export SLURM_CONF ;;
       # The client gives up by itself.
       mute) later "$FOR" "slurm-service continue slurmctld"; pause ;;
       half)
@@ -105,11 +109,25 @@ def install(cluster: Cluster) -> None:
     """Put the wrapper there, and the configuration of a client that is patient."""
     text = (
         f"mkdir -p {FOLDER} && cat > {FOLDER}/scontrol && chmod 755 {FOLDER}/scontrol &&"
-        f" ln -sf scontrol {FOLDER}/scancel &&"
+        f" ln -sf scontrol {FOLDER}/scancel && printf '%s' \"$1\" > {FOLDER}/late.py &&"
         " sed 's/^MessageTimeout=.*/MessageTimeout=60/' /etc/slurm/slurm.conf"
         f" > {FOLDER}/slurm.conf"
     )
-    assert cluster.sh(["sh", "-c", text], stdin=WRAPPER.encode()).status == 0
+    made = cluster.sh(["sh", "-c", text, "sh", LONG_WAY.read_text("utf-8")], stdin=WRAPPER.encode())
+    assert made.status == 0, made
+
+
+def mend(cluster: Cluster) -> None:
+    """Bring back the nodes that faults have cost: Slurm drains one whose jobs went wrong."""
+    text = (
+        "for n in $(sinfo -h -N -t down,drain,fail -o %N | sort -u); do"
+        " scontrol update NodeName=$n State=RESUME; done;"
+        " for i in $(seq 300); do"
+        " sinfo -h -N -o %T | grep -Eqv '^(idle|mixed|allocated)$' || exit 0; sleep 0.3; done;"
+        " sinfo -N -o '%N %T %E'; exit 1"
+    )
+    whole = cluster.sh(["sh", "-c", text])
+    assert whole.status == 0, whole
 
 
 @contextmanager

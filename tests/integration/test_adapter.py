@@ -47,7 +47,7 @@ sleep 600
 """
 
 
-def until(command: str, condition: str, limit: int = 60) -> Task:
+def until(command: str, condition: str, limit: int = 200) -> Task:
     """A task that asks Slurm by a raw command until it shows something."""
     return {
         "ansible.builtin.shell": {"cmd": command},

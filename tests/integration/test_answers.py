@@ -94,7 +94,7 @@ def submit(submission: str, **options: Any) -> Task:
 
 def output(job: str, **options: Any) -> Task:
     """Read what a job has written, to its end."""
-    more = {"job_id": job, "output_dir": OUT, "follow": True, "follow_limit": 90, **options}
+    more = {"job_id": job, "output_dir": OUT, "follow": True, "follow_limit": 200, **options}
     return as_user(ME, {"hpcops.slurm.job_output_info": more})
 
 

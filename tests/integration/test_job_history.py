@@ -250,11 +250,11 @@ def sites() -> Iterator[dict[str, Site]]:
     with own_clusters(WANTED, *SETTINGS) as clusters:
         found = {name: submitted(cluster) for name, cluster in clusters.items()}
         early = together({name: early_tasks(site) for name, site in found.items()})
-        wait_for(lambda: all(map(ended, found.values())), limit=120)
+        wait_for(lambda: all(map(ended, found.values())))
         middle = together({name: middle_tasks(site) for name, site in found.items()})
         for name, site in found.items():
             site.early, site.middle = early[name], middle[name]
-        wait_for(lambda: all(map(forgotten, found.values())), limit=180)
+        wait_for(lambda: all(map(forgotten, found.values())), limit=300)
         for site in found.values():
             tell_accounting(site)
         ends = [site.before["lost"]["end_time"] for site in found.values()]

@@ -89,11 +89,14 @@ def ready(cluster: Cluster) -> Iterator[Cluster]:
 
 
 def requeued(name: str) -> Task:
-    """Requeue by hand, and let the job start at once instead of in two minutes."""
+    """Requeue by hand, and let the job start at once instead of in two minutes.
+
+    The two minutes begin when it has completed: what is said before is lost.
+    """
     return shell(
         f"id=$(squeue -h -t all -n {name} -o %i) && scontrol update JobId=$id Requeue=1 &&"
-        " scontrol requeue $id && until squeue -h -j $id -t PD | grep -q .; do sleep 0.2; done;"
-        " sleep 0.5; scontrol update JobId=$id StartTime=now"
+        " scontrol requeue $id && until squeue -h -j $id -o %T | grep -q PENDING; do sleep 0.2;"
+        " done; scontrol update JobId=$id StartTime=now"
     )
 
 
@@ -108,7 +111,7 @@ def test_executions_in_turn(ready: Cluster) -> None:
         output(name),
         {**output(name), "check_mode": True},
         requeued(name),
-        output(name, follow=True, follow_limit=60, streams=streams),
+        output(name, follow=True, follow_limit=200, streams=streams),
         output(name, max_bytes=5),
         output(name, streams=["stdout"], offsets={"stdout": {"execution": 1, "offset": 12}}),
         shell(f"ls {OUT}", USER),
@@ -166,10 +169,10 @@ def test_missing_empty_and_unreadable(ready: Cluster) -> None:
         submit(name, command=["true"], name=name, gate=True, output_dir=closed_dir),
         output(name),
         shell(f"cd {OUT} && rmdir {name}/out && chmod 500 {name} && scontrol release {ids}", USER),
-        output(name, follow=True, follow_limit=60),
+        output(name, follow=True, follow_limit=200),
         shell(f"squeue -h -t all -n {name} -O 'State:|,exit_code:|'", USER),
         submit(quiet, command=["true"], name=quiet),
-        output(quiet, follow=True, follow_limit=60),
+        output(quiet, follow=True, follow_limit=200),
         shell(f"chmod 0 {OUT}/$(squeue -h -t all -n {quiet} -o %i).0.out", USER),
         output(quiet),
         output(f"{name}-other"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -35,6 +35,7 @@ from ansible_collections.hpcops.slurm.plugins.module_utils._jobs.squeue import (
     read_queue,
 )
 from ansible_collections.hpcops.slurm.tests.integration.conftest import Cluster
+from ansible_collections.hpcops.slurm.tests.integration.write_plays import wait_for
 
 OWNER = "user1"
 NEVER = "67043327"
@@ -99,14 +100,6 @@ class Jobs:
     def await_state(self, job_id: str, *states: str) -> None:
         """Wait until scontrol shows one of the states."""
         wait_for(lambda: self.shown(job_id)["JobState"] in states)
-
-
-def wait_for(condition: Callable[[], bool], limit: float = 90) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.5)
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ def test_known_after_slurmctld_forgot(ready: Cluster) -> None:
     jobs = [result["job_id"] for result in first]
     ready.sh(["sh", "-c", f"sleep 3; scancel {jobs[1]}"])
     listed = ["squeue", "-h", "-t", "all", "-o", "%i", "-j", ",".join([*jobs, jobs[0]])]
-    wait_for(lambda: ready.sh(listed).stdout == b"", limit=150)
+    wait_for(lambda: ready.sh(listed).stdout == b"")
     again = (submit(ran), submit(gated))
     results = play(ready, *again, lost_memory(), *again, submit(fresh()))
     for journal, accounting, job in zip(results[:2], results[3:5], jobs, strict=True):

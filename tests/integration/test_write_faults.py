@@ -26,6 +26,7 @@ from ansible_collections.hpcops.slurm.tests.integration.faults import (
     LATE,
     TTL,
     fault,
+    mend,
 )
 from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     Jobs,
@@ -179,6 +180,12 @@ SCENARIOS = {
     "a hold never lands once its credential has expired": Scenario(
         EVERYWHERE, "hold", hang(HOLD, EXPIRED), "not_applied"
     ),
+    "a hold that is long on its way is waited for and lands": Scenario(
+        (FORKY,), "hold", fault("late", HOLD, LATE), "applied", instance=7
+    ),
+    "a hold is longer on its way than its credential lives": Scenario(
+        (BOOKWORM,), "hold", fault("late", HOLD, EXPIRED), "not_applied"
+    ),
     "a release never lands": Scenario(
         (FORKY,), "release", hang(HOLD, EXPIRED), "not_applied", instance=7
     ),
@@ -262,6 +269,7 @@ def met(fleet: Mapping[str, Cluster]) -> Iterator[Met]:
     finally:
         for jobs in all_jobs.values():
             jobs.cancel()
+            mend(jobs.cluster)
             forget(jobs.cluster, "root")
 
 

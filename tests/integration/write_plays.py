@@ -19,6 +19,9 @@ from ansible_collections.hpcops.slurm.tests.integration.plays import Run
 
 #: Seconds that one play may take: a test's longest row of waits, and room.
 LONGEST = 600.0
+#: Seconds that anything may take to come about: a job that could not be launched and was sent back
+#: starts after two minutes.
+WAIT = 200.0
 #: The hold's base, written out: the tests don't ask the engine what a hold is.
 BASE = 4102444800
 
@@ -210,7 +213,7 @@ class Jobs:
         reply = self.cluster.sh([*argv, listed, "-O", columns])
         return rows({"rc": reply.status, "stdout": reply.stdout.decode()})
 
-    def await_state(self, state: str, *ids: str, limit: float = 90) -> None:
+    def await_state(self, state: str, *ids: str, limit: float = WAIT) -> None:
         """Wait until all these jobs show a state; what is in their way is said otherwise."""
         try:
             wait_for(
@@ -227,7 +230,7 @@ class Jobs:
             self.cluster.sh(["scancel", *self.ids])
 
 
-def wait_for(condition: Callable[[], bool], limit: float = 90) -> None:
+def wait_for(condition: Callable[[], bool], limit: float = WAIT) -> None:
     """Wait until something holds."""
     end = time.monotonic() + limit
     while not condition():
