@@ -118,11 +118,15 @@ def install(cluster: Cluster) -> None:
 
 
 def mend(cluster: Cluster) -> None:
-    """Bring back the nodes that faults have cost: Slurm drains one whose jobs went wrong."""
+    """Bring back the nodes that faults have cost.
+
+    A slurmctld that cannot register them when it starts, for want of munge, does without them for
+    a while; and it drains one whose jobs went wrong.
+    """
     text = (
         "for n in $(sinfo -h -N -t down,drain,fail -o %N | sort -u); do"
         " scontrol update NodeName=$n State=RESUME; done;"
-        " for i in $(seq 300); do"
+        " for i in $(seq 600); do"
         " sinfo -h -N -o %T | grep -Eqv '^(idle|mixed|allocated)$' || exit 0; sleep 0.3; done;"
         " sinfo -N -o '%N %T %E'; exit 1"
     )

@@ -293,6 +293,7 @@ def trixie(fleet: Mapping[str, Cluster]) -> Iterator[Jobs]:
     jobs = Jobs(cluster)
     yield jobs
     jobs.cancel()
+    mend(cluster)
     forget(cluster, "root", "user1")
 
 
