@@ -28,7 +28,7 @@ CALLS = {
     "job_hold": ("*StartTime=*",),
     "job_release": ("*StartTime=*",),
     "job_open": ("release*",),
-    "job_requeue": ("*Requeue=1*", "requeue*", "*Requeue=0*"),
+    "job_requeue": ("*Requeue=1*", "requeue*", "*Requeue=0*", "*Requeue=0*"),
     "job_restore": ("*Requeue=0*",),
     "job_cancel": ("scancel*",),
 }
@@ -36,7 +36,7 @@ CALLS = {
 #: leaves a call in flight comes most often.
 FAULTS = {
     "hang": (2, 13, 6),
-    "late": (2, 7, 5),
+    "late": (3, 11, 12),
     "mute": (2, 6, 3),
     "half": (3, 10, 4),
     "crash": (1, 4, 1),
@@ -122,6 +122,11 @@ def episode(rng: Random, steps: int, new: Callable[[], int], munge: bool) -> lis
         made.append(step)
         for job in step.jobs if module == "job_hold" else ():
             held[job] = max(step.options["instance"], step.second)
+        on_its_way = step.faults == ["late"] and not step.options["settle"]
+        if module == "job_hold" and on_its_way and len(made) < steps:
+            # If this did not wait for the hold, it would find nothing to release.
+            options = {**step.options, "settle": True}
+            made.append(Step("job_release", step.jobs, options))
         quiet = not (step.faults or step.disturbance or step.second or step.full_disk)
         if quiet and len(made) < steps and module not in ("preflight", "job_release"):
             made.append(Step(module, step.jobs, step.options, repeats=True))
@@ -131,7 +136,7 @@ def episode(rng: Random, steps: int, new: Callable[[], int], munge: bool) -> lis
 def _step(
     rng: Random, module: str, held: dict[tuple[str, int], int], new: Callable[[], int]
 ) -> Step:
-    options: dict[str, Any] = {"ttl": rng.choice([8, 10, 12]), "settle": rng.random() < 0.75}
+    options: dict[str, Any] = {"ttl": rng.choice([5, 8, 12]), "settle": rng.random() < 0.6}
     if module == "preflight":
         return Step(module, [], {"probe": "always"})
     if module == "job_release":
