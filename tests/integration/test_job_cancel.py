@@ -43,10 +43,11 @@ BOTH_ENDS = pytest.mark.variants("bookworm-munge", "forky-slurm")
 ME, OTHER = "user1", "user2"
 NONE = "67043327"
 
-#: The batch script and a child of it write down that they were asked to end.
+#: The batch script and a child of it write down that they were asked to end. What is left when the
+#: batch script has ended is killed, so it waits.
 TOLD = """log=/tmp/cancel-$SLURM_JOB_ID
 (trap 'echo child >> $log; exit' TERM; while :; do sleep 0.1; done) &
-trap 'echo batch >> $log; exit' TERM
+trap 'echo batch >> $log; wait; exit' TERM
 echo began >> $log
 while :; do sleep 0.1; done"""
 #: It goes on writing down the time.
