@@ -252,13 +252,14 @@ class Site:
     def episode(self, steps: Sequence[Step]) -> None:
         """One play of these tasks on fresh jobs, another controller's beside it, and the checks."""
         ids = self.submit()
-        for job in interfered(steps):
+        others = interfered(steps)
+        for job in others:
             self.begins.pop(ids.get(job, ""), None)
         mine: list[tuple[Operation | None, Task]] = []
         previous: Operation | None = None
         for step in steps:
             operation = self._operation(step, ids, ROOT_UID, step.options)
-            operation.repeats = previous if step.repeats else None
+            operation.repeats = previous if step.repeats and not others & {*step.jobs} else None
             previous = operation
             mine += [(None, task) for task in self._before(step, ids)]
             mine += [(operation, self._task(step, operation)), (None, shell(BACK))]
