@@ -175,6 +175,9 @@ def _go_wrong(rng: Random, step: Step, munge: bool) -> None:
         if name == "half" and at != "*StartTime=*":
             name = "hang"
         least, most, _often = FAULTS[name]
+        if name == "late" and step.module == "job_hold" and rng.random() < 0.6:
+            # It is still on its way when the next task looks.
+            step.options["settle"], least, most = False, 5, 9
         seconds = round(rng.uniform(least, most), 1)
         step.environment = fault(name, at, seconds)
         step.faults.append(name)
