@@ -145,6 +145,10 @@ class Observed:
         ]
         return [one for one in mine if one.when < min(later, default=float("inf"))]
 
+    def ended_by_itself(self, job: str) -> bool:
+        """Whether the job's script has come to its end: whatever was true of it is not any more."""
+        return job in self.payloads and "done" in self.payloads[job].lines
+
     def in_effect_once(self, operation: Operation, job: str) -> bool:
         """Whether the change was made by anybody before the operation ended."""
         done = [
@@ -243,7 +247,8 @@ def _result(
         if late:
             found.append(broken("undone", f"an earlier call landed after it: {late[0]}"))
     first = (operation.repeats.results or {}).get(job) if operation.repeats else None
-    if first and first["outcome"] in ("applied", "unchanged") and outcome != "unchanged":
+    same = outcome == "unchanged" or observed.ended_by_itself(job)
+    if first and first["outcome"] in ("applied", "unchanged") and not same:
         found.append(broken("again", f"the same task had just ended with {first['outcome']}"))
     return found
 

@@ -192,6 +192,17 @@ BROKEN: dict[str, tuple[str, list[Operation], list[Event]]] = {
 }  # fmt: skip
 
 
+def test_a_job_that_has_ended_by_itself_may_be_refused_the_second_time() -> None:
+    again = operation(
+        "job_requeue",
+        results=ended("rejected"),
+        repeats=operation("job_requeue", number=0, results=ended("unchanged")),
+    )
+    whole, half = Payload(("start", "done")), Payload(("start",))
+    assert check([again], Observed([], {"5": whole})) == []
+    assert [one.invariant for one in check([again], Observed([], {"5": half}))] == ["again"]
+
+
 @pytest.mark.parametrize("what", BROKEN)
 def test_each_invariant_bites(what: str) -> None:
     invariant, operations, happened = BROKEN[what]
