@@ -50,7 +50,7 @@ from ansible_collections.hpcops.slurm.tests.faults.schedule import (
 )
 from ansible_collections.hpcops.slurm.tests.integration import plays
 from ansible_collections.hpcops.slurm.tests.integration.conftest import SANDBOX, Cluster
-from ansible_collections.hpcops.slurm.tests.integration.faults import own_clusters
+from ansible_collections.hpcops.slurm.tests.integration.faults import PATIENT, own_clusters
 from ansible_collections.hpcops.slurm.tests.integration.write_plays import (
     Jobs,
     Result,
@@ -192,7 +192,7 @@ class Site:
     violations: list[Violation] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.jobs = Jobs(self.cluster)
+        self.jobs = Jobs(self.cluster, environment=[PATIENT])
 
     @property
     def munge(self) -> bool:
@@ -378,9 +378,13 @@ class Site:
         begins = {job: one for job, one in self.begins.items() if job in ids}
         shown = {job: row["EligibleTime"] for job, row in seen.items() if row["State"] == "PENDING"}
         self.violations += check_begins(begins, shown)
-        # As their owner: the log then tells it from what the modules did.
-        assert self.cluster.sh(["scancel", *self.jobs.ids], user="user1").status == 0
+        wait_for(lambda: self._gone(*ids))
         self.jobs.ids.clear()
+
+    def _gone(self, *ids: str) -> bool:
+        """Cancel jobs as their owner: the log then tells it from what the modules did."""
+        self.cluster.sh(["env", PATIENT, "scancel", *ids], user="user1")
+        return all(row["State"] not in ALIVE for row in self.jobs.look(*ids).values())
 
     def check(self) -> None:
         """All invariants, when nothing can land any more."""

@@ -28,6 +28,8 @@ UP = "until scontrol ping | grep -q 'is UP'; do sleep 0.3; done"
 BACK = shell(f"{UP}; sleep 1")
 
 FOLDER = "/opt/faulty"
+#: The environment of a client that waits for a minute.
+PATIENT = f"SLURM_CONF={FOLDER}/slurm.conf"
 LONG_WAY = Path(__file__).with_name("late.py")
 WRAPPER = r"""#!/bin/sh
 real=/usr/bin/${0##*/} said=$*

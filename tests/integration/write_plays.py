@@ -181,16 +181,21 @@ def forget(cluster: Cluster, *users: str) -> None:
 
 @dataclass
 class Jobs:
-    """Jobs on one cluster, cancelled at the end."""
+    """Jobs on one cluster, cancelled at the end.
+
+    ``environment``: what Slurm's commands are given here, each NAME=VALUE.
+    """
 
     cluster: Cluster
     ids: list[str] = field(default_factory=list)
+    environment: Sequence[str] = ()
 
     def submit(
         self, *options: str, user: str = "user1", script: str = "sleep 600", count: int = 1
     ) -> list[str]:
         """Submit the same job ``count`` times; the numbers."""
-        argv = ["sbatch", "--parsable", "-n1", "--mem=10", "-o", "/dev/null", *options]
+        argv = ["env", *self.environment, "sbatch", "--parsable", "-n1", "--mem=10"]
+        argv += ["-o", "/dev/null", *options]
         loop = (
             'n=$1 job=$2; shift 2; for i in $(seq $n); do printf "#!/bin/sh\\n%s\\n" "$job" |'
             ' "$@" || exit 1; done'
@@ -209,8 +214,9 @@ class Jobs:
         """The jobs as raw squeue shows them now."""
         listed = ",".join([*ids, ids[0]])
         columns = ",".join(f"{name}:|" for name in COLUMNS)
-        argv = ["env", "SLURM_TIME_FORMAT=%s", "squeue", "-h", "-a", "-r", "-t", "all", "-j"]
-        reply = self.cluster.sh([*argv, listed, "-O", columns])
+        argv = ["env", "SLURM_TIME_FORMAT=%s", *self.environment]
+        argv += ["squeue", "-h", "-a", "-r", "-t", "all", "-j", listed, "-O", columns]
+        reply = self.cluster.sh(argv)
         return rows({"rc": reply.status, "stdout": reply.stdout.decode()})
 
     def await_state(self, state: str, *ids: str, limit: float = WAIT) -> None:
