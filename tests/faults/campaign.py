@@ -85,7 +85,8 @@ CLUSTERS = {
 AHEAD = (3, 10, 40, 100)
 ROOT_UID, OPERATOR_UID = 0, 2000
 STEPS = 6
-ALIVE = ("PENDING", "RUNNING", "SUSPENDED")
+#: What squeue shows of a job that Slurm still changes.
+NOT_ENDED = ("PENDING", "RUNNING", "SUSPENDED")
 FULL = "/opt/full"
 PAYLOADS = "/tmp/payloads"
 
@@ -372,7 +373,7 @@ class Site:
         # Slurm changes nothing of a job that has ended.
         still = [
             job for job, row in seen.items()
-            if job in self.no_bit and row["Requeue"] == "1" and row["State"] in ALIVE
+            if job in self.no_bit and row["Requeue"] == "1" and row["State"] in NOT_ENDED
         ]  # fmt: skip
         self.violations += check_bits(left, self.told, still)
         begins = {job: one for job, one in self.begins.items() if job in ids}
@@ -382,9 +383,12 @@ class Site:
         self.jobs.ids.clear()
 
     def _gone(self, *ids: str) -> bool:
-        """Cancel jobs as their owner: the log then tells it from what the modules did."""
+        """Cancel jobs, and say whether all have ended.
+
+        As their owner: the log then tells it from what the modules did.
+        """
         self.cluster.sh(["env", PATIENT, "scancel", *ids], user="user1")
-        return all(row["State"] not in ALIVE for row in self.jobs.look(*ids).values())
+        return all(row["State"] not in NOT_ENDED for row in self.jobs.look(*ids).values())
 
     def check(self) -> None:
         """All invariants, when nothing can land any more."""
