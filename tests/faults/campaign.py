@@ -38,7 +38,7 @@ from ansible_collections.hpcops.slurm.tests.faults.invariants import (
     check_begins,
     check_bits,
 )
-from ansible_collections.hpcops.slurm.tests.faults.observer import Payload, events
+from ansible_collections.hpcops.slurm.tests.faults.observer import UNSAVED, Payload, events
 from ansible_collections.hpcops.slurm.tests.faults.schedule import (
     JOBS,
     NET,
@@ -248,6 +248,8 @@ class Site:
         self.no_bit += [job for (kind, _n), job in made.items() if kind in ("runs", "ends")]
         running = [job for (kind, _n), job in made.items() if kind in RUNNING]
         self.jobs.await_state("RUNNING", *running)
+        # One that slurmctld forgets when it is killed gives its number to another.
+        time.sleep(UNSAVED)
         return made
 
     def episode(self, steps: Sequence[Step]) -> None:

@@ -403,10 +403,15 @@ def test_comments_and_exits_in_accounting(accounted: Jobs) -> None:
     wait_for(lambda: jobs.histories(number)[number].live is Answer.NO)
     found = jobs.histories(number, NEVER)
     (row,) = found[number].executions
-    # 22.05 can record a job that ends at once under the name "allocation".
-    raw = jobs.cluster.sh(["sacct", "-X", "-n", "-P", "-o", "JobName", "-j", number])
-    assert raw.text in (text.strip(), "allocation")
-    assert row.name == raw.stdout.decode()[:-1]
+    # 22.05 can record a job that ends at once under the name "allocation", for a while or for good.
+    argv = ["sacct", "-X", "-n", "-P", "-o", "JobName", "-j", number]
+
+    def same_name() -> bool:
+        (shown,) = jobs.histories(number)[number].executions
+        raw = jobs.cluster.sh(argv)
+        return raw.text in (text.strip(), "allocation") and shown.name == raw.stdout.decode()[:-1]
+
+    wait_for(same_name)
     assert row.comment == (text if kept else "")
     # It is "unknown" otherwise, and fails the test.
     assert (row.state.word, row.exit_code.status) == ("FAILED", 3)  # type: ignore[union-attr]
