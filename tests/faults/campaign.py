@@ -374,9 +374,10 @@ class Site:
         seen = self.jobs.look(*ids)
         # Slurm changes nothing of a job that has ended.
         still = [
-            job for job, row in seen.items()
+            job
+            for job, row in seen.items()
             if job in self.no_bit and row["Requeue"] == "1" and row["State"] in NOT_ENDED
-        ]  # fmt: skip
+        ]
         self.violations += check_bits(left, self.told, still)
         begins = {job: one for job, one in self.begins.items() if job in ids}
         shown = {job: row["EligibleTime"] for job, row in seen.items() if row["State"] == "PENDING"}
